@@ -7,8 +7,8 @@ export default defineConfig({
     isolate: false,
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     // A connection error that nobody awaited is a defect, also after the last test.
     dangerouslyIgnoreUnhandledErrors: false,
   },

@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs';
+import { Command, Option } from 'commander';
+import { z } from 'zod';
+import { send } from '../client/client.ts';
+import type { Operation } from '../contract/operation.ts';
+import { operations } from '../contract/operations.ts';
+import { type ConnectionOptions, findApiKey, findBaseUrl, withConnectionOptions } from './connection.ts';
+import { CommandError } from './error.ts';
+import { findJwt } from './keys.ts';
+
+/** Any operation of the contract by name; its flags and its help are made from the contract. */
+export function apiCommand(): Command {
+  const api = new Command('api')
+    .usage('<operation> [flags]')
+    .description('Call any operation of the API by name and print the answer.')
+    .configureHelp({ visibleOptions: () => [] })
+    .action(() => api.outputHelp());
+  for (const [name, operation] of Object.entries(operations))
+    api.addCommand(operationCommand(name, operation));
+  return api;
+}
+
+type Field = {
+  place: 'params' | 'query' | 'body';
+  name: string;
+  required: boolean;
+  schema: z.core.JSONSchema.BaseSchema;
+};
+
+function operationCommand(name: string, operation: Operation): Command {
+  const fields = fieldsOf(operation);
+  const command = withConnectionOptions(new Command(name).summary(operation.summary));
+  command.description(
+    `${operation.summary}: ${operation.method} ${operation.path}${operation.description ? `\n\n${operation.description}` : ''}`,
+  );
+  for (const field of fields) command.addOption(optionOf(field));
+  if (operation.body) command.option('--body <json>', 'whole body as JSON, @file, or - for standard input');
+  if (operation.method === 'POST')
+    command.option('--idempotency-key <key>', 'makes a repeat of this call safe');
+  return command.action(async (options: Record<string, string> & ConnectionOptions) => {
+    const baseUrl = findBaseUrl(options);
+    const isForPeople = operation.access === 'person' || operation.access === 'admin_person';
+    const token =
+      operation.access === 'anyone' ? undefined : isForPeople ? await findJwt(baseUrl) : findApiKey(options);
+    const answer = await send({ baseUrl, ...(token && { token }) }, operation, {
+      ...callOf(operation, fields, options),
+      idempotencyKey: options.idempotencyKey,
+    });
+    console.log(JSON.stringify(answer, null, 2));
+  });
+}
+
+function fieldsOf(operation: Operation): Field[] {
+  return (['params', 'query', 'body'] as const).flatMap((place) => {
+    const part = operation[place];
+    if (!part) return [];
+    const schema = z.toJSONSchema(part, { io: 'input', unrepresentable: 'any' });
+    const required = new Set(schema.required);
+    return Object.entries(schema.properties ?? {}).map(([name, property]) => ({
+      place,
+      name,
+      required: required.has(name),
+      schema: typeof property === 'object' ? property : {},
+    }));
+  });
+}
+
+function optionOf(field: Field): Option {
+  const { description, type, enum: values } = field.schema;
+  const about = [
+    field.required ? 'required' : '',
+    values
+      ? `one of ${values.join(', ')}`
+      : isText(field)
+        ? ''
+        : type && typeof type === 'string'
+          ? type
+          : 'JSON',
+    description ?? '',
+  ];
+  return new Option(`--${flagOf(field)} <value>`, about.filter(Boolean).join('; '));
+}
+
+function callOf(operation: Operation, fields: Field[], options: Record<string, string>) {
+  const call: Record<Field['place'], Record<string, unknown>> = { params: {}, query: {}, body: {} };
+  for (const field of fields) {
+    const given = options[attributeOf(field)];
+    if (given !== undefined)
+      call[field.place][field.name] = field.place === 'body' ? parseValue(field, given) : given;
+    else if (field.place === 'params') throw new CommandError(`--${flagOf(field)} is missing.`);
+  }
+  const whole = options.body === undefined ? call.body : parseJson(readText(options.body), '--body');
+  return { params: call.params, query: call.query, ...(operation.body && { body: whole }) };
+}
+
+function parseValue(field: Field, given: string): unknown {
+  return isText(field) ? given : parseJson(given, `--${flagOf(field)}`);
+}
+
+function parseJson(text: string, flag: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CommandError(`${flag} is not valid JSON.`);
+  }
+}
+
+function readText(given: string): string {
+  if (given === '-') return readFileSync(0, 'utf8');
+  return given.startsWith('@') ? readFileSync(given.slice(1), 'utf8') : given;
+}
+
+/** Text and ids are taken as they stand; everything else is JSON. A value that may be null is text unless it says null. */
+function isText({ schema }: Field): boolean {
+  const kinds = schema.anyOf ?? [schema];
+  return kinds.every(
+    (kind) => typeof kind === 'object' && (kind.type === 'string' || kind.const === 'global'),
+  );
+}
+
+/** A body field called like a flag of ours, or like the path parameter `id`, gets its place in front. */
+function flagOf({ place, name }: Field): string {
+  const flag = name.replaceAll('_', '-').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return place === 'body' && ['server', 'auth-key', 'idempotency-key', 'body', 'help', 'id'].includes(flag)
+    ? `body-${flag}`
+    : flag;
+}
+
+function attributeOf(field: Field): string {
+  return flagOf(field).replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,170 @@
+import path from 'node:path';
+import { z } from 'zod';
+
+/**
+ * Everything an operator can set, in one place. `replica config` prints this table; a value that does
+ * not parse stops the start with one line that names the variable.
+ */
+export const settings = {
+  host: setting({
+    variable: 'REPLICA_HOST',
+    schema: z.string().min(1),
+    fallback: '127.0.0.1',
+    description: 'Address the API listens on.',
+  }),
+  port: setting({
+    variable: 'REPLICA_PORT',
+    schema: integer(0, 65_535),
+    fallback: '7070',
+    description: 'Port the API listens on; 0 picks a free one.',
+  }),
+  baseUrl: setting({
+    variable: 'REPLICA_BASE_URL',
+    schema: z
+      .httpUrl('must be an http:// or https:// URL')
+      .transform((url) => url.replace(/\/+$/, ''))
+      .optional(),
+    description: 'Address under which callers reach the service; default http://HOST:PORT.',
+  }),
+  dataDir: setting({
+    variable: 'REPLICA_DATA_DIR',
+    schema: z
+      .string()
+      .min(1)
+      .transform((folder) => path.resolve(folder)),
+    fallback: path.resolve(import.meta.dirname, '..', '.replica'),
+    description: 'Folder of everything the service keeps; default .replica in the project folder.',
+  }),
+  databaseUrl: setting({
+    variable: 'DATABASE_URL',
+    schema: z
+      .string()
+      .regex(/^postgres(ql)?:\/\//, 'must start with postgresql://')
+      .optional(),
+    description: 'PostgreSQL server to use instead of the embedded one.',
+    secret: true,
+  }),
+  databasePoolSize: setting({
+    variable: 'REPLICA_DATABASE_POOL_SIZE',
+    schema: integer(2, 500),
+    fallback: '20',
+    description: 'Connections to PostgreSQL each process may hold for requests.',
+  }),
+  secretKey: setting({
+    variable: 'REPLICA_SECRET_KEY',
+    schema: z.string().min(1).optional(),
+    description:
+      'Master keys, 32 bytes each in base64 or hex, comma-separated, current one first; made and stored in the data folder when absent.',
+    secret: true,
+  }),
+  allowPrivateTargets: setting({
+    variable: 'REPLICA_ALLOW_PRIVATE_TARGETS',
+    schema: flag(),
+    fallback: 'false',
+    description: 'Let repositories, registries and callbacks name private addresses, http:// and file://.',
+  }),
+  skillCatalogUrl: setting({
+    variable: 'REPLICA_SKILL_CATALOG_URL',
+    schema: z.httpUrl('must be an http:// or https:// URL'),
+    fallback: 'https://skills.sh/api/search',
+    description: 'Skill catalog: GET with q and limit, answers { skills: [...] }.',
+  }),
+  skillCatalogTimeoutMs: setting({
+    variable: 'REPLICA_SKILL_CATALOG_TIMEOUT_MS',
+    schema: integer(10, 60_000),
+    fallback: '5000',
+    description: 'How long the skill catalog may take to answer.',
+  }),
+  warmPoolSize: setting({
+    variable: 'REPLICA_WARM_POOL_SIZE',
+    schema: integer(0, 100),
+    fallback: '2',
+    description: 'Ready workspaces each warm pool aims at.',
+  }),
+  rateLimitBurst: setting({
+    variable: 'REPLICA_RATE_LIMIT_BURST',
+    schema: integer(1, 10_000_000),
+    fallback: '2000',
+    description: 'Requests one key may make at once, per process.',
+  }),
+  rateLimitPerSecond: setting({
+    variable: 'REPLICA_RATE_LIMIT_PER_SECOND',
+    schema: integer(1, 10_000_000),
+    fallback: '200',
+    description: 'Requests per second one key may make over time, per process.',
+  }),
+  bodyLimitBytes: setting({
+    variable: 'REPLICA_BODY_LIMIT_BYTES',
+    schema: integer(100_000, 100_000_000),
+    fallback: '1048576',
+    description: 'Largest request body, where an operation has no limit of its own.',
+  }),
+  workerConcurrency: setting({
+    variable: 'REPLICA_WORKER_CONCURRENCY',
+    schema: integer(1, 100),
+    fallback: '8',
+    description: 'Jobs each process runs at once.',
+  }),
+  logLevel: setting({
+    variable: 'REPLICA_LOG_LEVEL',
+    schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    fallback: 'info',
+    description: 'Least severe log line written.',
+  }),
+  apiKey: setting({
+    variable: 'REPLICA_API_KEY',
+    schema: z.string().optional(),
+    description: 'Key the command line sends when --auth-key is not given.',
+    secret: true,
+  }),
+};
+
+export type Config = { [K in keyof typeof settings]: z.output<(typeof settings)[K]['schema']> };
+
+/** A value an operator set wrongly; the message is the one line to print. */
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+export function loadConfig(environment: NodeJS.ProcessEnv): Config {
+  const config: Record<string, unknown> = {};
+  for (const [name, { variable, schema, fallback }] of Object.entries(settings)) {
+    const given = environment[variable];
+    const parsed = schema.safeParse(given === undefined || given === '' ? fallback : given);
+    if (!parsed.success) {
+      const reason = parsed.error.issues.map((issue) => issue.message).join('; ');
+      throw new ConfigError(`${variable} is wrong: ${reason}`);
+    }
+    config[name] = parsed.data;
+  }
+  // Each value came out of its own schema just above.
+  return config as Config;
+}
+
+/** Names that look like ours but are none of the table: most often a misspelling. */
+export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
+  const known = new Set<string>(Object.values(settings).map(({ variable }) => variable));
+  return Object.keys(environment).filter(
+    (name) => name.startsWith('REPLICA_') && !name.startsWith('REPLICA_TEST_') && !known.has(name),
+  );
+}
+
+type Setting<S> = { variable: string; schema: S; fallback?: string; description: string; secret?: boolean };
+
+function setting<S extends z.ZodType>({ fallback, secret = false, ...rest }: Setting<S>) {
+  return { ...rest, fallback, secret };
+}
+
+function integer(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
+}
+
+function flag() {
+  return z
+    .enum(['true', 'false', '1', '0'], 'must be true or false')
+    .transform((value) => value === 'true' || value === '1');
+}

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import { errorBody, errorCodeHeader, errorStatus } from './error.ts';
+import { type Access, errorsOf, type Operation } from './operation.ts';
+
+type Json = Record<string, unknown>;
+
+/** The OpenAPI 3.1 document of a table of operations. */
+export function openApiDocument(
+  operations: Record<string, Operation>,
+  about: { baseUrl: string; version: string },
+): Json {
+  const schemas: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const [name, operation] of Object.entries(operations)) {
+    const item = paths[operation.path] ?? {};
+    item[operation.method.toLowerCase()] = describe(name, operation, schemas);
+    paths[operation.path] = item;
+  }
+  const tags = [...new Set(Object.values(operations).map((operation) => operation.tag))];
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Replica Service API',
+      version: about.version,
+      description: 'Creates and manages cloud workspaces in which AI coding agents run.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: about.baseUrl }],
+    tags: tags.map((tag) => ({ name: tag })),
+    paths,
+    components: {
+      schemas,
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An org or personal API key (`rs_org_…`, `rs_user_…`).',
+        },
+        person: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: "A signed-in person's JWT.",
+        },
+      },
+    },
+  };
+}
+
+function describe(name: string, operation: Operation, schemas: Json): Json {
+  return {
+    operationId: name,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: [operation.description, accessNote[operation.access]].filter(Boolean).join('\n\n'),
+    security: security[operation.access],
+    ...optional('parameters', parameters(operation, schemas)),
+    ...(operation.body && {
+      requestBody: { required: true, content: jsonContent(toSchema(operation.body, 'input', schemas)) },
+    }),
+    responses: { ...successes(operation, schemas), ...failures(operation, schemas) },
+  };
+}
+
+const accessNote: Record<Access, string> = {
+  anyone: 'Takes no credential.',
+  member: '',
+  admin: 'For org API keys and admins.',
+  person: "Takes a person's JWT, not an API key.",
+  admin_person: "Takes an admin's JWT, not an API key.",
+};
+
+const security: Record<Access, Json[]> = {
+  anyone: [],
+  member: [{ apiKey: [] }, { person: [] }],
+  admin: [{ apiKey: [] }, { person: [] }],
+  person: [{ person: [] }],
+  admin_person: [{ person: [] }],
+};
+
+function parameters(operation: Operation, schemas: Json): Json[] {
+  const listed = [
+    ...parametersIn('path', operation.params, schemas),
+    ...parametersIn('query', operation.query, schemas),
+  ];
+  if (operation.method === 'POST' && operation.access !== 'anyone') {
+    listed.push({
+      name: 'Idempotency-Key',
+      in: 'header',
+      description: 'Repeats with the same key and body within 24 h get the first answer again.',
+      schema: { type: 'string', minLength: 1, maxLength: 255 },
+    });
+  }
+  return listed;
+}
+
+function parametersIn(place: 'path' | 'query', schema: z.ZodObject | undefined, schemas: Json): Json[] {
+  if (!schema) return [];
+  const { properties = {}, required = [] } = toSchema(schema, 'input', schemas) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...optional('description', description),
+    schema: property,
+  }));
+}
+
+function successes(operation: Operation, schemas: Json): Json {
+  const entries = Object.entries(operation.answers).map(([status, schema]) => [
+    status,
+    { description: operation.summary, content: jsonContent(toSchema(schema, 'output', schemas)) },
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function failures(operation: Operation, schemas: Json): Json {
+  const byStatus = Map.groupBy(errorsOf(operation), (code) => errorStatus[code]);
+  const entries = [...byStatus].sort().map(([status, codes]) => [
+    String(status),
+    {
+      description: codes.join(', '),
+      headers: {
+        [errorCodeHeader]: { description: 'Stable error code', schema: { type: 'string', enum: codes } },
+      },
+      content: jsonContent(toSchema(errorBody, 'output', schemas)),
+    },
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** A zod schema as JSON Schema; schemas with an id move to the document's components. */
+function toSchema(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Json {
+  const converted = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    reused: 'inline',
+    override: allowMoreFields,
+  });
+  const {
+    $defs = {},
+    $schema,
+    ...own
+  } = pointAtComponents(converted) as Json & { $defs?: Record<string, Json> };
+  for (const [name, definition] of Object.entries($defs)) schemas[name] = withoutId(definition);
+  const name = own['id'];
+  if (typeof name !== 'string') return own;
+  schemas[name] = withoutId(own);
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** Answers may gain fields in a later release, so a client must not refuse what it does not know. */
+function allowMoreFields({ jsonSchema }: { jsonSchema: Json }): void {
+  if (jsonSchema['additionalProperties'] === false) delete jsonSchema['additionalProperties'];
+}
+
+function pointAtComponents(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(pointAtComponents);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, inner]) => {
+    const isLocal = key === '$ref' && typeof inner === 'string' && inner.startsWith('#/$defs/');
+    return [key, isLocal ? inner.replace('#/$defs/', '#/components/schemas/') : pointAtComponents(inner)];
+  });
+  return Object.fromEntries(entries);
+}
+
+function withoutId({ id, ...schema }: Json): Json {
+  return schema;
+}
+
+function jsonContent(schema: Json): Json {
+  return { 'application/json': { schema } };
+}
+
+function optional(name: string, value: unknown): Json {
+  const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0);
+  return isEmpty ? {} : { [name]: value };
+}

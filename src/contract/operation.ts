@@ -1,0 +1,83 @@
+import type { z } from 'zod';
+import type { ErrorCode } from './error.ts';
+
+/**
+ * Who may call an operation.
+ * - `anyone`: no credential is looked at.
+ * - `member`: an API key of either kind, or a person's JWT.
+ * - `admin`: an org API key, or a person or personal key whose role is admin.
+ * - `person`: a JWT; an API key gets 401.
+ * - `admin_person`: a JWT of an admin; an API key gets 401, a member 403.
+ */
+export type Access = 'anyone' | 'member' | 'admin' | 'person' | 'admin_person';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** One operation of the API as a value. Server, client, OpenAPI and command line derive from it. */
+export type Operation = {
+  method: Method;
+  /** Path with `{name}` for each parameter. */
+  path: `/${string}`;
+  tag: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  /** A parameter that does not parse makes the path name nothing: 404. */
+  params?: z.ZodObject;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** The success answers by status. */
+  answers: Partial<Record<200 | 201 | 202, z.ZodType>>;
+  /** What can go wrong besides what every operation shares (see `sharedErrors`). */
+  errors?: readonly ErrorCode[];
+  /** Largest body in bytes, when it differs from the service's default. */
+  bodyLimit?: number;
+  /** Answers a handler may give outside the database transaction of the request. */
+  transaction?: false;
+};
+
+type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
+type Sent<S> = S extends z.ZodType ? z.input<S> : undefined;
+
+/** What a handler receives: parsed and trusted. */
+export type Input<O extends Operation> = {
+  params: Parsed<O['params']>;
+  query: Parsed<O['query']>;
+  body: Parsed<O['body']>;
+};
+
+/** What a caller sends. */
+export type Call<O extends Operation> = {
+  params: Sent<O['params']>;
+  query: Sent<O['query']>;
+  body: Sent<O['body']>;
+};
+
+/** What a handler answers: one of the declared statuses with its body. */
+export type Answer<O extends Operation> = {
+  [S in keyof O['answers']]: O['answers'][S] extends z.ZodType
+    ? { status: S; body: z.input<O['answers'][S]> }
+    : never;
+}[keyof O['answers']];
+
+/** What a caller receives on success. */
+export type AnswerBody<O extends Operation> = {
+  [S in keyof O['answers']]: O['answers'][S] extends z.ZodType ? z.output<O['answers'][S]> : never;
+}[keyof O['answers']];
+
+/** The errors every operation can answer with, given how it is called. */
+export function sharedErrors(operation: Operation): ErrorCode[] {
+  const errors: ErrorCode[] = ['rate_limited', 'internal_error', 'unavailable'];
+  if (operation.access !== 'anyone') errors.push('unauthenticated');
+  if (operation.access === 'admin' || operation.access === 'admin_person') errors.push('forbidden');
+  if (operation.params) errors.push('not_found');
+  if (operation.query || operation.body) errors.push('invalid_request');
+  if (operation.body) errors.push('invalid_json', 'payload_too_large', 'unsupported_media_type');
+  if (operation.method === 'POST') errors.push('idempotency_key_reused', 'idempotency_key_in_progress');
+  return errors;
+}
+
+/** All errors of an operation, without repeats. */
+export function errorsOf(operation: Operation): ErrorCode[] {
+  return [...new Set([...sharedErrors(operation), ...(operation.errors ?? [])])];
+}

@@ -1,0 +1,46 @@
+import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import { nameStatements } from './named-statements.ts';
+import type { DB } from './schema.ts';
+
+/** The database as a service sees it: the pool for a read, the request's transaction for a write. */
+export type Db = Kysely<DB>;
+export type Tx = Transaction<DB>;
+
+export type Database = { db: Db; pool: pg.Pool; close(): Promise<void> };
+
+export function openDatabase(options: { url: string; poolSize: number; log: Logger }): Database {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.poolSize,
+    connectionTimeoutMillis: 10_000,
+    // A statement that runs away must not hold its locks, or its caller, for ever.
+    statement_timeout: 30_000,
+    idle_in_transaction_session_timeout: 60_000,
+    application_name: 'replica',
+  });
+  // An idle connection that the server closes is replaced on the next use.
+  pool.on('error', (error) => options.log.warn({ err: error }, 'database.connection_lost'));
+  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool: nameStatements(pool) }) });
+  return { db, pool, close: () => db.destroy() };
+}
+
+export class DatabaseUnreachableError extends Error {
+  override name = 'DatabaseUnreachableError';
+}
+
+/** Closes the database again when it does not answer, with the one line an operator needs. */
+export async function requireAnswer(database: Database): Promise<void> {
+  try {
+    await database.pool.query('select 1');
+  } catch (error) {
+    await database.close();
+    throw new DatabaseUnreachableError(`the database of DATABASE_URL does not answer: ${reasonOf(error)}`);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
+  return (message || code || 'unknown reason').split('\n')[0] ?? '';
+}

@@ -1,0 +1,112 @@
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
+import type { Db } from '../db/database.ts';
+import type { DB } from '../db/schema.ts';
+
+export type EnvironmentRow = Selectable<DB['environment']>;
+export type EnvironmentCounts = {
+  variable_count: number;
+  file_count: number;
+  skill_count: number;
+  mcp_count: number;
+};
+
+export function selectEnvironment(
+  db: Db,
+  key: { organizationId: string; id: string },
+): Promise<EnvironmentRow | undefined> {
+  return byId(db, key).executeTakeFirst();
+}
+
+/** Locks the row until the transaction ends, so that changes of one environment come one after the other. */
+export function lockEnvironment(
+  db: Db,
+  key: { organizationId: string; id: string },
+): Promise<EnvironmentRow | undefined> {
+  return byId(db, key).forUpdate().executeTakeFirst();
+}
+
+export function selectGlobal(db: Db, organizationId: string): Promise<EnvironmentRow | undefined> {
+  return db
+    .selectFrom('environment')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('is_global', '=', true)
+    .executeTakeFirst();
+}
+
+/** Does nothing when another request has made it in the meantime. */
+export async function insertGlobal(db: Db, row: Insertable<DB['environment']>): Promise<void> {
+  await db
+    .insertInto('environment')
+    .values({ ...row, is_global: true })
+    .onConflict((conflict) => conflict.column('organization_id').where('is_global', '=', true).doNothing())
+    .execute();
+}
+
+export function selectCounted(
+  db: Db,
+  organizationId: string,
+  id?: string,
+): Promise<(EnvironmentRow & EnvironmentCounts)[]> {
+  const count = (
+    table: 'environment_variable' | 'environment_file' | 'environment_skill' | 'environment_mcp',
+  ) =>
+    sql<number>`(select count(*)::int from ${sql.table(table)} attached where attached.environment_id = environment.id)`;
+  let query = db
+    .selectFrom('environment')
+    .selectAll()
+    .select([
+      count('environment_variable').as('variable_count'),
+      count('environment_file').as('file_count'),
+      count('environment_skill').as('skill_count'),
+      count('environment_mcp').as('mcp_count'),
+    ])
+    .where('organization_id', '=', organizationId)
+    .orderBy('is_global', 'desc')
+    .orderBy('id');
+  if (id) query = query.where('id', '=', id);
+  return query.execute();
+}
+
+export async function insertEnvironment(db: Db, row: Insertable<DB['environment']>): Promise<void> {
+  await db.insertInto('environment').values(row).execute();
+}
+
+export async function updateEnvironment(
+  db: Db,
+  id: string,
+  changes: Updateable<DB['environment']>,
+): Promise<void> {
+  await db.updateTable('environment').set(changes).where('id', '=', id).execute();
+}
+
+export async function deleteEnvironment(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('environment').where('id', '=', id).execute();
+}
+
+export async function isUsedByAutomation(db: Db, id: string): Promise<boolean> {
+  const automation = await db
+    .selectFrom('automation')
+    .select('id')
+    .where('environment_id', '=', id)
+    .limit(1)
+    .executeTakeFirst();
+  return automation !== undefined;
+}
+
+export async function countEnvironments(db: Db, organizationId: string): Promise<number> {
+  const { total } = await db
+    .selectFrom('environment')
+    .select(sql<number>`count(*)::int`.as('total'))
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirstOrThrow();
+  return total;
+}
+
+function byId(db: Db, key: { organizationId: string; id: string }) {
+  return db
+    .selectFrom('environment')
+    .selectAll()
+    .where('organization_id', '=', key.organizationId)
+    .where('id', '=', key.id);
+}

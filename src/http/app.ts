@@ -1,0 +1,170 @@
+import { maxHeaderSize, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import helmet from '@fastify/helmet';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import type { Logger } from 'pino';
+import type { Caller } from '../account/caller.ts';
+import { AppError, errorCodeHeader, notFound } from '../contract/error.ts';
+import type { Operation } from '../contract/operation.ts';
+import { newId } from '../lib/ids.ts';
+import { JsonBodyError, parseJsonBody } from '../lib/json-body.ts';
+import { toAppError } from './error-answer.ts';
+import type { LooseHandler } from './handler.ts';
+import { type RouteParts, registerRoute } from './route.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who makes the request; null before it was admitted and for operations anyone may call. */
+    caller: Caller | null;
+    rawBody: Buffer | null;
+  }
+  interface FastifyContextConfig {
+    operation?: string;
+  }
+}
+
+export type AppParts = RouteParts & {
+  log: Logger;
+  operations: Record<string, Operation>;
+  handlers: Record<string, LooseHandler>;
+  /** Called once for each answered request, for metrics. */
+  onAnswered?: (request: { operation: string; status: number; seconds: number }) => void;
+};
+
+const MAX_JSON_DEPTH = 64;
+/** How long a request that has begun may take to end while the service stops. */
+const DRAIN_LIMIT_MS = 30_000;
+
+/** Builds the API from the contract's table of operations. */
+export function createApp(parts: AppParts): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: parts.log as FastifyBaseLogger,
+    // Requests get one line of ours when they are answered.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: parts.bodyLimitBytes,
+    // A request that has arrived is answered also while the process is closing.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: 60_000,
+    genReqId: (request) => requestId(request.headers['x-request-id']),
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
+    routerOptions: { maxParamLength: 1_000, ignoreTrailingSlash: true },
+  });
+  app.decorateRequest('caller', null);
+  app.decorateRequest('rawBody', null);
+  app.register(helmet, { contentSecurityPolicy: false });
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  readJsonBodies(app);
+  drainOnClose(app);
+  app.setErrorHandler(sendError);
+  app.setNotFoundHandler((request, reply) => sendError(notFound('Path'), request, reply));
+  app.addHook('onResponse', async (request, reply) => logAnswer(parts, request, reply));
+  for (const [name, operation] of Object.entries(parts.operations)) {
+    const handler = parts.handlers[name];
+    if (!handler) throw new Error(`operation ${name} has no handler`);
+    registerRoute(app, parts, { name, operation, handler });
+  }
+  return app;
+}
+
+export function sendError(
+  error: FastifyError | AppError | unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const refusal = toAppError(error);
+  if (refusal.status >= 500) request.log.error({ err: refusal.cause ?? refusal }, 'request.failed');
+  return reply
+    .code(refusal.status)
+    .header(errorCodeHeader, refusal.code)
+    .type('application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send({ error: refusal.message, details: refusal.details });
+}
+
+function readJsonBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      request.rawBody = bytes;
+      if (bytes.length === 0) return undefined;
+      try {
+        return parseJsonBody(bytes, { maxDepth: MAX_JSON_DEPTH });
+      } catch (error) {
+        if (error instanceof JsonBodyError)
+          throw new AppError('invalid_json', `The request body is refused: ${error.message}.`);
+        throw error;
+      }
+    },
+  );
+}
+
+/**
+ * Closing waits for requests that have begun. Connections that are kept open between requests would hold it up, so
+ * answers say that this was the last one, and connections are closed as they become idle.
+ */
+function drainOnClose(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing) reply.header('connection', 'close');
+  });
+  app.addHook('preClose', async () => {
+    isClosing = true;
+    const idle = setInterval(() => app.server.closeIdleConnections(), 50);
+    const late = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT_MS);
+    app.server.once('close', () => {
+      clearInterval(idle);
+      clearTimeout(late);
+    });
+  });
+}
+
+/** One wide line per request. The path is left out: it can hold a token, and the operation says enough. */
+function logAnswer(parts: AppParts, request: FastifyRequest, reply: FastifyReply): void {
+  const operation = request.routeOptions.config.operation ?? 'none';
+  const seconds = reply.elapsedTime / 1000;
+  parts.onAnswered?.({ operation, status: reply.statusCode, seconds });
+  request.log.info(
+    {
+      method: request.method,
+      operation,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      organizationId: request.caller?.organizationId,
+      keyId: request.caller?.keyId ?? undefined,
+      personId: request.caller?.personId ?? undefined,
+      code: reply.getHeader(errorCodeHeader),
+    },
+    'request',
+  );
+}
+
+function requestId(header: string | string[] | undefined): string {
+  return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : newId();
+}
+
+/** What is not even HTTP gets the same error body, written by hand. */
+function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return;
+  const refusal =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new AppError('headers_too_large', `The request headers are larger than ${maxHeaderSize} bytes.`)
+      : new AppError('invalid_request', 'The request is not valid HTTP.');
+  const body = JSON.stringify({ error: refusal.message, details: refusal.details });
+  socket.end(
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `${errorCodeHeader}: ${refusal.code}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,47 @@
+import type { Caller } from '../account/caller.ts';
+import type { Answer, Input, Operation } from '../contract/operation.ts';
+import type { Db } from '../db/database.ts';
+
+type CallerOf<O extends Operation> = O['access'] extends 'anyone'
+  ? null
+  : O['access'] extends 'person' | 'admin_person'
+    ? Caller & { personId: string }
+    : Caller;
+
+/** A request as its handler sees it: parsed, authenticated, and inside its transaction when it writes. */
+export type HandlerRequest<O extends Operation> = Input<O> & {
+  caller: CallerOf<O>;
+  /** The transaction of the request; for GET and for operations without one, the pool. */
+  db: Db;
+  /** Aborted when the caller is gone. */
+  signal: AbortSignal;
+};
+
+/**
+ * An answer, and optionally more of it that is only known after the commit: `settle` waits for work that
+ * the transaction put in motion and returns the body to send in place of the first one.
+ */
+export type HandlerAnswer<O extends Operation> = Answer<O> & {
+  settle?: (db: Db, signal: AbortSignal) => Promise<Answer<O>['body']>;
+};
+
+export type Handler<O extends Operation> = (request: HandlerRequest<O>) => Promise<HandlerAnswer<O>>;
+
+/** One handler for each operation of a table; leaving one out does not compile. */
+export type Handlers<T extends Record<string, Operation>> = { [K in keyof T]: Handler<T[K]> };
+
+/** A handler as the road sees it, which carries any of them: the types above hold between a handler and its operation. */
+export type LooseHandler = (request: LooseRequest) => Promise<LooseAnswer>;
+type LooseRequest = {
+  params: unknown;
+  query: unknown;
+  body: unknown;
+  caller: Caller | null;
+  db: Db;
+  signal: AbortSignal;
+};
+export type LooseAnswer = {
+  status: number;
+  body: unknown;
+  settle?: (db: Db, signal: AbortSignal) => Promise<unknown>;
+};

@@ -1,0 +1,35 @@
+import type { z } from 'zod';
+import { AppError, notFound } from '../contract/error.ts';
+import type { Operation } from '../contract/operation.ts';
+
+type Raw = { params: unknown; query: unknown; body: unknown };
+
+/** Parses what came over the wire with the operation's schemas, or refuses it. */
+export function parseInput(operation: Operation, raw: Raw) {
+  const params = operation.params?.safeParse(raw.params);
+  if (params && !params.success) throw notFound('Resource');
+  return {
+    params: params?.data,
+    query: parsePart('query', operation.query, raw.query),
+    body: parsePart('body', operation.body, raw.body),
+  };
+}
+
+function parsePart(part: 'query' | 'body', schema: z.ZodType | undefined, value: unknown): unknown {
+  if (!schema) return undefined;
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues
+    .slice(0, 10)
+    .map((issue) => `${fieldName(part, issue.path)}: ${issue.message}`);
+  throw new AppError(
+    'invalid_request',
+    `The request ${part} is not valid: ${problems[0]}.`,
+    problems.join('; '),
+  );
+}
+
+function fieldName(part: string, path: PropertyKey[]): string {
+  // Keys of free-form objects are the caller's own text; a sentence needs only the start of one.
+  return path.length === 0 ? part : path.map((step) => String(step).slice(0, 100)).join('.');
+}

@@ -1,0 +1,107 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../account/caller.ts';
+import { AppError } from '../contract/error.ts';
+import type { Operation } from '../contract/operation.ts';
+import type { Db } from '../db/database.ts';
+import { transact } from '../db/transact.ts';
+import type { Sealer } from '../secret/seal.ts';
+import type { LooseAnswer, LooseHandler } from './handler.ts';
+import { claimKey, parseIdempotencyKey, type StoredAnswer, storeAnswer } from './idempotency.ts';
+import { parseInput } from './parse-input.ts';
+
+export type RouteParts = {
+  db: Db;
+  sealer: Sealer;
+  bodyLimitBytes: number;
+  /** Sets `request.caller`, or refuses the request. */
+  admit: (operation: Operation, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+  /** Sees every answer before it is sent; tests hold it against the contract. */
+  inspectAnswer?: (operation: Operation, answer: StoredAnswer) => void;
+};
+
+/**
+ * The one way a request travels: admit (who is it, how often) → parse → transaction of handler and
+ * idempotency record → commit → answer.
+ */
+export function registerRoute(
+  app: FastifyInstance,
+  parts: RouteParts,
+  route: { name: string; operation: Operation; handler: LooseHandler },
+): void {
+  const { operation, handler } = route;
+  app.route({
+    method: operation.method,
+    url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    bodyLimit: operation.bodyLimit ?? parts.bodyLimitBytes,
+    config: { operation: route.name },
+    onRequest: (request, reply) => parts.admit(operation, request, reply),
+    handler: async (request, reply) => {
+      const answer = await perform(parts, { operation, handler, request, signal: abortedWhenGone(reply) });
+      parts.inspectAnswer?.(operation, answer);
+      return reply.code(answer.status).send(answer.body);
+    },
+  });
+}
+
+type Performance = {
+  operation: Operation;
+  handler: LooseHandler;
+  request: FastifyRequest;
+  signal: AbortSignal;
+};
+
+async function perform(parts: RouteParts, performance: Performance): Promise<StoredAnswer> {
+  const { operation, handler, request, signal } = performance;
+  const input = parseInput(operation, request);
+  const caller = request.caller;
+  const run = (db: Db) => handler({ ...input, caller, db, signal });
+  if (operation.method === 'GET' || operation.transaction === false) {
+    const { status, body, settle } = await run(parts.db);
+    return { status, body: settle ? await settle(parts.db, signal) : body };
+  }
+  const key =
+    operation.method === 'POST' && caller ? parseIdempotencyKey(request.headers['idempotency-key']) : null;
+  const done = await transact(parts.db, async (tx) => {
+    if (!key || !caller) return { answer: await run(tx), recordId: null };
+    return runOnce(parts, { tx, caller, key, request, run });
+  });
+  return settleAnswer(parts, done, signal);
+}
+
+type Outcome = { answer: LooseAnswer; recordId: string | null };
+
+async function runOnce(
+  parts: RouteParts,
+  once: {
+    tx: Db;
+    caller: Caller;
+    key: string;
+    request: FastifyRequest;
+    run: (db: Db) => Promise<LooseAnswer>;
+  },
+): Promise<Outcome> {
+  const { tx, caller, key, request } = once;
+  const claim = await claimKey(tx, parts.sealer, { caller, key, path: request.url, body: request.rawBody });
+  if (claim.replay) return { answer: claim.replay, recordId: null };
+  const answer = await once.run(tx);
+  const stored = { status: answer.status, body: answer.body };
+  await storeAnswer(tx, parts.sealer, { id: claim.id, answer: stored });
+  return { answer, recordId: claim.id };
+}
+
+/** Waits for what is only known after the commit; a repeat of the request gets the same settled answer. */
+async function settleAnswer(parts: RouteParts, outcome: Outcome, signal: AbortSignal): Promise<StoredAnswer> {
+  const { status, body, settle } = outcome.answer;
+  if (!settle) return { status, body };
+  const answer = { status, body: await settle(parts.db, signal) };
+  if (outcome.recordId) await storeAnswer(parts.db, parts.sealer, { id: outcome.recordId, answer });
+  return answer;
+}
+
+function abortedWhenGone(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort(new AppError('unavailable', 'The caller is gone.'));
+  });
+  return gone.signal;
+}

@@ -1,0 +1,126 @@
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import type { Logger } from 'pino';
+import type { FirstStart } from './account/bootstrap.ts';
+import type { Config } from './config.ts';
+import { type Database, openDatabase, requireAnswer } from './db/database.ts';
+import { startEmbeddedPostgres } from './db/embedded/start.ts';
+import { superviseEmbeddedPostgres } from './db/embedded/supervise.ts';
+import { migrate } from './db/migrate.ts';
+import { lockFolder } from './lib/folder-lock.ts';
+import { writePrivateFile } from './lib/private-file.ts';
+import { loadKeyRing } from './secret/key-ring.ts';
+import { createSealer, type Sealer } from './secret/seal.ts';
+import { wire } from './wire.ts';
+import { migrateWork } from './work/migrate.ts';
+
+export type Service = { baseUrl: string; firstStart: FirstStart | null; stop(): Promise<void> };
+
+type StartOptions = {
+  config: Config;
+  log: Logger;
+  onProgress?: (line: string) => void;
+  inspectAnswer?: Parameters<typeof wire>[0]['inspectAnswer'];
+};
+
+/**
+ * Starts everything in order: folder, keys, database, migrations, workers, API. Whatever ends the start
+ * early, and `stop`, end what runs in the reverse order.
+ */
+export async function startService({
+  config,
+  log,
+  onProgress = () => {},
+  inspectAnswer,
+}: StartOptions): Promise<Service> {
+  await using starting = new AsyncDisposableStack();
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockFolder(config.dataDir, { role: 'replica serve' });
+  starting.defer(() => lock.release());
+
+  const sealer = openSealer(config);
+  const database = await connect({ config, log, onProgress });
+  starting.defer(() => database.close());
+  const applied = await prepareDatabase(database, log);
+  if (applied.length > 0) onProgress(`Applied ${applied.length} database migrations.`);
+
+  const port = config.port === 0 ? await freePort(config.host) : config.port;
+  const baseUrl =
+    config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+  const wired = await wire({ config, log, database, sealer, baseUrl, inspectAnswer });
+  starting.defer(() => wired.stop());
+  const firstStart = await wired.bootstrap(async (made) => writeBootstrapFile(config, baseUrl, made));
+  await wired.start();
+  await wired.app.listen({ host: config.host, port });
+
+  const running = starting.move();
+  return { baseUrl, firstStart, stop: () => running.disposeAsync() };
+}
+
+/** What the first start made, for the operator and for the command line on this machine. */
+function writeBootstrapFile(config: Config, baseUrl: string, made: FirstStart): void {
+  const content = {
+    base_url: baseUrl,
+    organization_id: made.organizationId,
+    api_key: made.apiKey,
+    admin: made.admin,
+  };
+  writePrivateFile(path.join(config.dataDir, 'bootstrap.json'), `${JSON.stringify(content, null, 2)}\n`);
+}
+
+type ConnectOptions = Required<Pick<StartOptions, 'config' | 'log' | 'onProgress'>> & {
+  /** The embedded server belongs to another process: it is neither supervised nor stopped. */
+  isGuest?: boolean;
+};
+
+/** The server of DATABASE_URL, or the embedded one, which closing also stops. */
+export async function connect({
+  config,
+  log,
+  onProgress,
+  isGuest = false,
+}: ConnectOptions): Promise<Database> {
+  if (config.databaseUrl) {
+    const database = openDatabase({ url: config.databaseUrl, poolSize: config.databasePoolSize, log });
+    await requireAnswer(database);
+    return database;
+  }
+  const { dataDir } = config;
+  const server = isGuest
+    ? { ...(await startEmbeddedPostgres({ dataDir, onProgress })), stop: async () => {} }
+    : await superviseEmbeddedPostgres({ dataDir, onProgress, log });
+  const database = openDatabase({ url: server.connectionString, poolSize: config.databasePoolSize, log });
+  return {
+    ...database,
+    async close() {
+      await database.close();
+      await server.stop();
+    },
+  };
+}
+
+/** Applies what the database lacks; the names of our own migrations among it. */
+export async function prepareDatabase(database: Database, log: Logger): Promise<string[]> {
+  const applied = await migrate(database.pool);
+  await migrateWork(database.pool, log);
+  return applied;
+}
+
+export function openSealer(config: Config): Sealer {
+  const load = () =>
+    loadKeyRing({ fromEnvironment: config.secretKey, file: path.join(config.dataDir, 'secret.key') });
+  return createSealer(load(), { reload: load });
+}
+
+/** The base URL is part of what is signed and printed before the API listens, so the port is chosen first. */
+async function freePort(host: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const probe = createServer();
+  probe.once('error', reject);
+  probe.listen(0, host, () => {
+    const address = probe.address();
+    probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+  });
+  return promise;
+}

@@ -1,0 +1,104 @@
+import type { Caller } from '../account/caller.ts';
+import { AppError, notFound } from '../contract/error.ts';
+import type { Db } from '../db/database.ts';
+import { refusing } from '../db/violation.ts';
+import type { EnvironmentService } from '../environment/service.ts';
+import type { Sealer } from '../secret/seal.ts';
+import { sealedContext } from '../secret/sealed-columns.ts';
+import type { WarmPoolService } from '../warm-pool/service.ts';
+import * as store from './store.ts';
+
+type Parts = {
+  environments: Pick<EnvironmentService, 'find' | 'hold'>;
+  warmPools: Pick<WarmPoolService, 'bump'>;
+  sealer: Sealer;
+  newId: () => string;
+  now: () => Date;
+};
+
+/** A variable with its value in clear. */
+export type Variable = Omit<store.VariableRow, 'value'> & { value: string };
+export type VariableService = ReturnType<typeof createVariableService>;
+
+const MAX_VARIABLES = 500;
+
+export function createVariableService({ environments, warmPools, sealer, newId, now }: Parts) {
+  async function list(db: Db, caller: Caller, environmentId: string): Promise<Variable[]> {
+    const environment = await environments.find(db, caller, environmentId);
+    return (await store.selectVariables(db, environment.id)).map(open);
+  }
+
+  async function create(
+    db: Db,
+    caller: Caller,
+    wanted: { environmentId: string; key: string; value: string },
+  ): Promise<Variable> {
+    const environment = await environments.hold(db, caller, wanted.environmentId);
+    const existing = await store.selectVariables(db, environment.id);
+    if (existing.length >= MAX_VARIABLES) {
+      throw new AppError(
+        'limit_reached',
+        `An environment has at most ${MAX_VARIABLES} variables; delete one first.`,
+      );
+    }
+    const id = newId();
+    const row = {
+      id,
+      organization_id: caller.organizationId,
+      environment_id: environment.id,
+      key: wanted.key,
+      value: seal(id, wanted.value),
+      created_at: now(),
+      updated_at: now(),
+    };
+    const made = await refusing(keyTaken(wanted.key), () => store.insertVariable(db, row));
+    await warmPools.bump(db, environment);
+    return open(made);
+  }
+
+  async function update(
+    db: Db,
+    caller: Caller,
+    wanted: { environmentId: string; id: string; key?: string; value?: string },
+  ): Promise<Variable> {
+    const environment = await environments.hold(db, caller, wanted.environmentId);
+    const row = await find(db, environment.id, wanted.id);
+    const value = wanted.value === undefined ? row.value : seal(row.id, wanted.value);
+    const changes = { key: wanted.key ?? row.key, value, updated_at: now() };
+    const changed = await refusing(keyTaken(changes.key), () => store.updateVariable(db, row.id, changes));
+    await warmPools.bump(db, environment);
+    return open(changed);
+  }
+
+  async function remove(
+    db: Db,
+    caller: Caller,
+    wanted: { environmentId: string; id: string },
+  ): Promise<void> {
+    const environment = await environments.hold(db, caller, wanted.environmentId);
+    const row = await find(db, environment.id, wanted.id);
+    await store.deleteVariable(db, row.id);
+    await warmPools.bump(db, environment);
+  }
+
+  async function find(db: Db, environmentId: string, id: string): Promise<store.VariableRow> {
+    const row = await store.selectVariable(db, { environmentId, id });
+    if (!row) throw notFound('Variable');
+    return row;
+  }
+
+  const seal = (id: string, value: string) => sealer.seal(value, context(id));
+  const open = (row: store.VariableRow): Variable => ({
+    ...row,
+    value: sealer.open(row.value, context(row.id)),
+  });
+
+  return { list, create, update, remove };
+}
+
+const context = (id: string) => sealedContext('environment_variable', 'value', id);
+
+const keyTaken = (key: string) => ({
+  environment_variable_key_key: () =>
+    new AppError('already_exists', `The environment already has a variable "${key}"; change it with PATCH.`),
+});

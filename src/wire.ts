@@ -1,0 +1,153 @@
+import type { FastifyInstance } from 'fastify';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import { createAuthenticator } from './account/authenticate.ts';
+import { bootstrapFirstOrganization, type FirstStart } from './account/bootstrap.ts';
+import { accountHandlers } from './account/handlers.ts';
+import { createIdentity } from './account/identity.ts';
+import { registerIdentityRoutes } from './account/identity-routes.ts';
+import { loadIdentitySecret } from './account/identity-secret.ts';
+import { createAccountService } from './account/service.ts';
+import { accountSchedule, accountTasks } from './account/worker.ts';
+import { codingAgentHandlers } from './coding-agent/handlers.ts';
+import { createCodingAgentService } from './coding-agent/service.ts';
+import type { Config } from './config.ts';
+import { openApiDocument } from './contract/openapi.ts';
+import { type Operations, operations } from './contract/operations.ts';
+import type { Database } from './db/database.ts';
+import { environmentHandlers } from './environment/handlers.ts';
+import { createEnvironmentService } from './environment/service.ts';
+import { environmentFileHandlers } from './environment-file/handlers.ts';
+import { createEnvironmentFileService } from './environment-file/service.ts';
+import { createAdmit } from './http/admit.ts';
+import { createApp } from './http/app.ts';
+import type { Handlers, LooseHandler } from './http/handler.ts';
+import { registerHealth } from './http/health.ts';
+import { createMetrics } from './http/metrics.ts';
+import { registerReference } from './http/reference.ts';
+import type { RouteParts } from './http/route.ts';
+import { createTokenBuckets } from './http/token-bucket.ts';
+import { httpSchedule, httpTasks } from './http/worker.ts';
+import { newId } from './lib/ids.ts';
+import { version } from './lib/version.ts';
+import { mcpHandlers } from './mcp/handlers.ts';
+import { createMcpService } from './mcp/service.ts';
+import type { Sealer } from './secret/seal.ts';
+import { createSkillCatalog } from './skill/catalog.ts';
+import { skillHandlers } from './skill/handlers.ts';
+import { createSkillService } from './skill/service.ts';
+import { variableHandlers } from './variable/handlers.ts';
+import { createVariableService } from './variable/service.ts';
+import { warmPoolHandlers } from './warm-pool/handlers.ts';
+import { createWarmPoolService } from './warm-pool/service.ts';
+import { startWorkers, type Workers } from './work/runner.ts';
+
+type WireOptions = {
+  config: Config;
+  log: Logger;
+  database: Database;
+  sealer: Sealer;
+  baseUrl: string;
+  inspectAnswer?: RouteParts['inspectAnswer'];
+};
+
+export type Wired = {
+  app: FastifyInstance;
+  /** Makes the first organization when there is none; `persist` keeps its credentials before they count. */
+  bootstrap(persist: (result: FirstStart) => Promise<void>): Promise<FirstStart | null>;
+  /** Starts what works beside requests. */
+  start(): Promise<void>;
+  /** Ends requests first, then jobs, then the rest. */
+  stop(): Promise<void>;
+};
+
+/** Buckets kept at once; a caller beyond that starts with a full one. */
+const MAX_CALLERS = 100_000;
+
+/** The one place that knows every concrete part and who needs which. */
+export async function wire(options: WireOptions): Promise<Wired> {
+  const { config, log, database, sealer, baseUrl } = options;
+  const { db, pool } = database;
+  const { allowPrivateTargets } = config;
+  const now = () => new Date();
+  const common = { newId, now, sealer, allowPrivateTargets };
+
+  const identity = createIdentity({ db, baseUrl, log, secret: await loadIdentitySecret(db, sealer) });
+  const accounts = createAccountService({ ...common, identity });
+  const authenticator = createAuthenticator({ db, baseUrl, log });
+
+  const warmPools = createWarmPoolService({ ...common, targetSize: config.warmPoolSize });
+  const environments = createEnvironmentService({
+    ...common,
+    warmPools,
+    repositories: { requireBinding: async () => {} } as never,
+  });
+  const attached = { ...common, environments, warmPools };
+  const catalog = createSkillCatalog({
+    url: config.skillCatalogUrl,
+    timeoutMs: config.skillCatalogTimeoutMs,
+    allowPrivateTargets,
+  });
+
+  const handlers = {
+    ...accountHandlers(accounts),
+    ...codingAgentHandlers(createCodingAgentService(common)),
+    ...environmentHandlers(environments),
+    ...variableHandlers(createVariableService(attached)),
+    ...environmentFileHandlers(createEnvironmentFileService(attached)),
+    ...mcpHandlers(createMcpService(attached)),
+    ...skillHandlers(createSkillService({ ...attached, catalog })),
+    ...warmPoolHandlers(attached),
+  } satisfies Partial<Handlers<Operations>>;
+
+  const metrics = createMetrics(pool);
+  const buckets = createTokenBuckets({
+    capacity: config.rateLimitBurst,
+    refillPerSecond: config.rateLimitPerSecond,
+    maxEntries: MAX_CALLERS,
+  });
+  const admit = createAdmit({
+    authenticate: authenticator.authenticate,
+    buckets,
+    now: () => performance.now(),
+  });
+  const app = createApp({
+    db,
+    sealer,
+    log,
+    operations: Object.fromEntries(Object.entries(operations).filter(([n]) => n in handlers)),
+    // Each handler stands under the name of its operation, which the type above has checked.
+    handlers: handlers as unknown as Record<string, LooseHandler>,
+    bodyLimitBytes: config.bodyLimitBytes,
+    admit,
+    onAnswered: metrics.observeRequest,
+    inspectAnswer: options.inspectAnswer,
+  });
+  registerIdentityRoutes(app, { identity, admit });
+  registerHealth(app, { metrics, checks: { database: () => pool.query('select 1') } });
+  registerReference(app, openApiDocument(operations, { baseUrl, version }));
+
+  // Jobs have connections of their own: a burst of requests must not keep them from being worked off.
+  const workPool = new pg.Pool({ ...pool.options, max: config.workerConcurrency + 3, statement_timeout: 0 });
+  let workers: Workers | null = null;
+  return {
+    app,
+    bootstrap: (persist) => bootstrapFirstOrganization({ db, identity, apiKeys: accounts.apiKeys, persist }),
+    async start() {
+      authenticator.start();
+      workers = await startWorkers({
+        pool: workPool,
+        log,
+        tasks: [...accountTasks({ db, now }), ...httpTasks({ db, now })],
+        schedule: [...accountSchedule, ...httpSchedule],
+        concurrency: config.workerConcurrency,
+      });
+    },
+    async stop() {
+      await app.close();
+      await workers?.stop();
+      await workPool.end();
+      await authenticator.stop();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Organization, startWorld, type World } from '../world/world.ts';
+
+const absent = '01890000-0000-7000-8000-000000000000';
+const path = '/v1/repository-credentials';
+
+let world: World;
+let org: Organization;
+beforeAll(async () => {
+  world = await startWorld();
+  org = await world.org();
+});
+afterAll(() => world.close());
+
+test('a credential is stored encrypted and its token never shown', async () => {
+  const own = await world.org();
+  const token = 'ghp_verySecretToken';
+  const made = await own.call('POST', path, { name: 'github', token });
+  expect(made.status).toBe(201);
+  expect(made.body).toEqual({
+    credential: {
+      id: expect.any(String),
+      name: 'github',
+      username: 'x-access-token',
+      created_at: expect.any(String),
+    },
+  });
+  const list = await own.call('GET', path);
+  expect(list.body).toEqual({ credentials: [made.body.credential] });
+  const row = await world.db
+    .selectFrom('repository_credential')
+    .selectAll()
+    .where('id', '=', made.body.credential.id)
+    .executeTakeFirstOrThrow();
+  expect(row.secret.includes(token)).toBe(false);
+});
+
+describe('creating', () => {
+  test.each([
+    ['no name', { token: 't' }],
+    ['an empty name', { name: '', token: 't' }],
+    ['a name of 201 characters', { name: 'x'.repeat(201), token: 't' }],
+    ['a name with NUL', { name: 'a\0', token: 't' }],
+    ['no token', { name: 'x' }],
+    ['an empty token', { name: 'x', token: '' }],
+    ['a token of a wrong type', { name: 'x', token: 1 }],
+    ['a token with a line break', { name: 'x', token: 'a\r\nInjected: header' }],
+    ['a token of 8,193 characters', { name: 'x', token: 'x'.repeat(8_193) }],
+    ['a token with a lone surrogate', { name: 'x', token: '\ud800' }],
+    ['an empty username', { name: 'x', username: '', token: 't' }],
+    ['a username with a colon', { name: 'x', username: 'a:b', token: 't' }],
+    ['a username of 256 characters', { name: 'x', username: 'x'.repeat(256), token: 't' }],
+    ['a username with NUL', { name: 'x', username: 'a\0', token: 't' }],
+  ])('%s is refused, and the answer repeats no secret', async (_name, body) => {
+    const answer = await org.call('POST', path, body);
+    expect(answer.status).toBe(400);
+    expect(JSON.stringify(answer.body)).not.toContain('Injected');
+    expect((await org.call('GET', path)).body.credentials).toEqual([]);
+  });
+
+  test('the longest token is taken', async () => {
+    const own = await world.org();
+    expect((await own.call('POST', path, { name: 'x', token: 'é'.repeat(8_192) })).status).toBe(201);
+  });
+
+  test('a name is taken once in an organization, also when two ask at once', async () => {
+    const [one, two] = await Promise.all([world.org(), world.org()]);
+    const body = { name: 'same', token: 't' };
+    const answers = await Promise.all([1, 2, 3].map(() => one.call('POST', path, body)));
+    expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409]);
+    expect((await two.call('POST', path, body)).status).toBe(201);
+  });
+});
+
+describe('deleting', () => {
+  test('a credential in use stays, and the sentence says who uses it', async () => {
+    const own = await world.org();
+    const { id } = (await own.call('POST', path, { name: 'c', token: 't' })).body.credential;
+    const url = 'https://git.invalid/acme/api';
+    const { repository } = (await own.call('POST', '/v1/repositories', { url, credential_id: id })).body;
+    const refused = await own.call('DELETE', `${path}/${id}`);
+    expect(refused.status).toBe(409);
+    expect(refused.headers.get('x-service-error-code')).toBe('credential_in_use');
+    expect(refused.body.error).toContain('repository "api"');
+    await own.call('PATCH', `/v1/repositories/${repository.id}`, { credential_id: null });
+    expect(await own.call('DELETE', `${path}/${id}`)).toMatchObject({ status: 200, body: { success: true } });
+    expect((await own.call('DELETE', `${path}/${id}`)).status).toBe(404);
+  });
+
+  test('of a delete and a use that race exactly one wins', async () => {
+    const own = await world.org();
+    for (let round = 0; round < 10; round++) {
+      const { id } = (await own.call('POST', path, { name: `c${round}`, token: 't' })).body.credential;
+      const url = `https://git.invalid/acme/api-${round}`;
+      const [removed, used] = await Promise.all([
+        own.call('DELETE', `${path}/${id}`),
+        own.call('POST', '/v1/repositories', { url, credential_id: id }),
+      ]);
+      expect([
+        [200, 404],
+        [409, 201],
+      ]).toContainEqual([removed.status, used.status]);
+    }
+  });
+
+  test("absent and another organization's are the same 404", async () => {
+    const other = await world.org();
+    const { id } = (await other.call('POST', path, { name: 'c', token: 't' })).body.credential;
+    const [foreign, missing] = await Promise.all([
+      org.call('DELETE', `${path}/${id}`),
+      org.call('DELETE', `${path}/${absent}`),
+    ]);
+    expect([foreign.status, foreign.body]).toEqual([404, missing.body]);
+    expect((await org.call('DELETE', `${path}/nope`)).status).toBe(404);
+  });
+});

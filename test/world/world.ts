@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import { hashApiKey, makeApiKey, prefixOf } from '../../src/account/api-key-format.ts';
+import { loadConfig } from '../../src/config.ts';
+import { errorBody } from '../../src/contract/error.ts';
+import type { Operation } from '../../src/contract/operation.ts';
+import { type Db, openDatabase } from '../../src/db/database.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { startService } from '../../src/main.ts';
+import { createDatabase } from './database.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a test asserts on the parts of a body it is about.
+export type ApiAnswer = { status: number; body: any; headers: Headers };
+export type ApiCall = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<ApiAnswer>;
+export type Organization = { id: string; key: string; call: ApiCall };
+export type World = Awaited<ReturnType<typeof startWorld>>;
+
+type WorldOptions = { environment?: Record<string, string>; databaseUrl?: string };
+
+/** A whole service on a database of its own, driven through HTTP. */
+export async function startWorld(options: WorldOptions = {}) {
+  await using starting = new AsyncDisposableStack();
+  const folder = mkdtempSync(path.join(tmpdir(), 'replica-world-'));
+  starting.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const database = options.databaseUrl ? null : await createDatabase();
+  if (database) starting.defer(() => database.drop());
+  const databaseUrl = options.databaseUrl ?? database?.url ?? '';
+
+  const log = pino({ level: 'silent' });
+  const config = loadConfig({
+    REPLICA_PORT: '0',
+    REPLICA_DATA_DIR: folder,
+    DATABASE_URL: databaseUrl,
+    REPLICA_DATABASE_POOL_SIZE: '6',
+    REPLICA_RATE_LIMIT_BURST: '1000000',
+    ...options.environment,
+  });
+  const service = await startService({ config, log, inspectAnswer: holdAgainstContract });
+  starting.defer(() => service.stop());
+  const own = openDatabase({ url: databaseUrl, poolSize: 2, log });
+  starting.defer(() => own.close());
+
+  const everything = starting.move();
+  return {
+    url: service.baseUrl,
+    databaseUrl,
+    folder,
+    db: own.db,
+    pool: own.pool,
+    call: caller(service.baseUrl),
+    org: (name = 'Test') => makeOrganization(own.db, service.baseUrl, name),
+    close: () => everything.disposeAsync(),
+  };
+}
+
+/** Sends JSON, checks the shape of every error, and gives back what came. */
+export function caller(baseUrl: string, token?: string): ApiCall {
+  return async (method, path, body, headers = {}) => {
+    const answer = await fetch(`${baseUrl}${path}`, {
+      method,
+      headers: {
+        ...(token && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body:
+        body === undefined
+          ? null
+          : typeof body === 'string' || body instanceof Uint8Array
+            ? body
+            : JSON.stringify(body),
+    } as RequestInit);
+    const parsed: unknown = await answer.json();
+    if (!answer.ok) errorBody.strict().parse(parsed);
+    return { status: answer.status, body: parsed, headers: answer.headers };
+  };
+}
+
+async function makeOrganization(db: Db, baseUrl: string, name: string): Promise<Organization> {
+  const id = newId();
+  const key = makeApiKey('org', randomBytes);
+  await db.insertInto('organization').values({ id, name, slug: id }).execute();
+  await db
+    .insertInto('api_key')
+    .values({
+      id: newId(),
+      organization_id: id,
+      name: 'test',
+      prefix: prefixOf(key),
+      hash: hashApiKey(key),
+      created_at: new Date(),
+    })
+    .execute();
+  return { id, key, call: caller(baseUrl, key) };
+}
+
+/** Every success the service sends in a test must be what the contract says, no field more or less. */
+function holdAgainstContract(operation: Operation, answer: { status: number; body: unknown }): void {
+  const schema = operation.answers[answer.status as 200];
+  if (!schema)
+    throw new Error(
+      `${operation.method} ${operation.path} answered ${answer.status}, which it does not declare`,
+    );
+  schema.parse(JSON.parse(JSON.stringify(answer.body)));
+}
