@@ -6,8 +6,8 @@ create table environment (
   name text not null,
   description text,
   is_global boolean not null default false,
-  repository_id uuid references repository (id) on delete restrict,
-  repository_set_id uuid references repository_set (id) on delete restrict,
+  repository_id uuid references repository (id),
+  repository_set_id uuid references repository_set (id),
   system_prompt text,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
@@ -148,7 +148,7 @@ create table coding_agent_setting (
 create table automation (
   id uuid primary key,
   organization_id uuid not null references organization (id) on delete cascade,
-  environment_id uuid not null references environment (id) on delete restrict,
+  environment_id uuid not null references environment (id),
   name text not null,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null

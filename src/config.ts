@@ -20,8 +20,7 @@ export const settings = {
   }),
   baseUrl: setting({
     variable: 'REPLICA_BASE_URL',
-    schema: z
-      .httpUrl('must be an http:// or https:// URL')
+    schema: webAddress()
       .transform((url) => url.replace(/\/+$/, ''))
       .optional(),
     description: 'Address under which callers reach the service; default http://HOST:PORT.',
@@ -65,7 +64,7 @@ export const settings = {
   }),
   skillCatalogUrl: setting({
     variable: 'REPLICA_SKILL_CATALOG_URL',
-    schema: z.httpUrl('must be an http:// or https:// URL'),
+    schema: webAddress(),
     fallback: 'https://skills.sh/api/search',
     description: 'Skill catalog: GET with q and limit, answers { skills: [...] }.',
   }),
@@ -161,6 +160,11 @@ function integer(min: number, max: number) {
     .regex(/^\d+$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
+}
+
+/** Unlike zod's own httpUrl, which takes only names with a dot: an IP address or localhost will do. */
+function webAddress() {
+  return z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' });
 }
 
 function flag() {

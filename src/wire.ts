@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
 import type { Logger } from 'pino';
@@ -19,6 +20,9 @@ import { environmentHandlers } from './environment/handlers.ts';
 import { createEnvironmentService } from './environment/service.ts';
 import { environmentFileHandlers } from './environment-file/handlers.ts';
 import { createEnvironmentFileService } from './environment-file/service.ts';
+import { createGit } from './git/git.ts';
+import { hookHandlers } from './hook/handlers.ts';
+import { createHookService } from './hook/service.ts';
 import { createAdmit } from './http/admit.ts';
 import { createApp } from './http/app.ts';
 import type { Handlers, LooseHandler } from './http/handler.ts';
@@ -32,10 +36,20 @@ import { newId } from './lib/ids.ts';
 import { version } from './lib/version.ts';
 import { mcpHandlers } from './mcp/handlers.ts';
 import { createMcpService } from './mcp/service.ts';
+import { repositoryHandlers } from './repository/handlers.ts';
+import { createRepositoryService } from './repository/service.ts';
+import { repositorySetHandlers } from './repository/set-handlers.ts';
+import { createRepositorySetService } from './repository/set-service.ts';
+import { repositorySchedule, repositoryTasks } from './repository/worker.ts';
+import { repositoryCredentialHandlers } from './repository-credential/handlers.ts';
+import { createRepositoryCredentialService } from './repository-credential/service.ts';
 import type { Sealer } from './secret/seal.ts';
 import { createSkillCatalog } from './skill/catalog.ts';
 import { skillHandlers } from './skill/handlers.ts';
 import { createSkillService } from './skill/service.ts';
+import { skillRegistryHandlers } from './skill-registry/handlers.ts';
+import { createSkillRegistryService } from './skill-registry/service.ts';
+import { skillRegistrySchedule, skillRegistryTasks } from './skill-registry/worker.ts';
 import { variableHandlers } from './variable/handlers.ts';
 import { createVariableService } from './variable/service.ts';
 import { warmPoolHandlers } from './warm-pool/handlers.ts';
@@ -77,12 +91,11 @@ export async function wire(options: WireOptions): Promise<Wired> {
   const authenticator = createAuthenticator({ db, baseUrl, log });
 
   const warmPools = createWarmPoolService({ ...common, targetSize: config.warmPoolSize });
-  const environments = createEnvironmentService({
-    ...common,
-    warmPools,
-    repositories: { requireBinding: async () => {} } as never,
-  });
-  const attached = { ...common, environments, warmPools };
+  const credentials = createRepositoryCredentialService(common);
+  const repositories = createRepositoryService({ ...common, credentials, warmPools });
+  const environments = createEnvironmentService({ ...common, warmPools, repositories });
+  const attached = { ...common, environments, warmPools, repositories };
+  const registries = createSkillRegistryService(attached);
   const catalog = createSkillCatalog({
     url: config.skillCatalogUrl,
     timeoutMs: config.skillCatalogTimeoutMs,
@@ -97,8 +110,13 @@ export async function wire(options: WireOptions): Promise<Wired> {
     ...environmentFileHandlers(createEnvironmentFileService(attached)),
     ...mcpHandlers(createMcpService(attached)),
     ...skillHandlers(createSkillService({ ...attached, catalog })),
+    ...skillRegistryHandlers(registries),
+    ...hookHandlers(createHookService(attached)),
     ...warmPoolHandlers(attached),
-  } satisfies Partial<Handlers<Operations>>;
+    ...repositoryHandlers(repositories),
+    ...repositorySetHandlers(createRepositorySetService(attached)),
+    ...repositoryCredentialHandlers(credentials),
+  } satisfies Handlers<Operations>;
 
   const metrics = createMetrics(pool);
   const buckets = createTokenBuckets({
@@ -115,7 +133,7 @@ export async function wire(options: WireOptions): Promise<Wired> {
     db,
     sealer,
     log,
-    operations: Object.fromEntries(Object.entries(operations).filter(([n]) => n in handlers)),
+    operations,
     // Each handler stands under the name of its operation, which the type above has checked.
     handlers: handlers as unknown as Record<string, LooseHandler>,
     bodyLimitBytes: config.bodyLimitBytes,
@@ -127,6 +145,13 @@ export async function wire(options: WireOptions): Promise<Wired> {
   registerHealth(app, { metrics, checks: { database: () => pool.query('select 1') } });
   registerReference(app, openApiDocument(operations, { baseUrl, version }));
 
+  const git = createGit({ cacheDir: path.join(config.dataDir, 'git'), allowPrivateTargets });
+  const tasks = [
+    ...accountTasks({ db, now }),
+    ...httpTasks({ db, now }),
+    ...repositoryTasks({ db, git, repositories }),
+    ...skillRegistryTasks({ db, git, registries }),
+  ];
   // Jobs have connections of their own: a burst of requests must not keep them from being worked off.
   const workPool = new pg.Pool({ ...pool.options, max: config.workerConcurrency + 3, statement_timeout: 0 });
   let workers: Workers | null = null;
@@ -138,8 +163,8 @@ export async function wire(options: WireOptions): Promise<Wired> {
       workers = await startWorkers({
         pool: workPool,
         log,
-        tasks: [...accountTasks({ db, now }), ...httpTasks({ db, now })],
-        schedule: [...accountSchedule, ...httpSchedule],
+        tasks,
+        schedule: [...accountSchedule, ...httpSchedule, ...repositorySchedule, ...skillRegistrySchedule],
         concurrency: config.workerConcurrency,
       });
     },

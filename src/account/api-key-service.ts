@@ -7,7 +7,7 @@ import { lockOrganization, type Page, selectRole } from './store.ts';
 type Parts = { newId: () => string; now: () => Date; randomBytes: (size: number) => Buffer };
 
 export type ApiKeyService = ReturnType<typeof createApiKeyService>;
-export type Owner = store.Owner;
+type Owner = store.Owner;
 
 const MAX_KEYS = { org: 500, user: 100 } as const satisfies Record<ApiKeyKind, number>;
 

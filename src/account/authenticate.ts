@@ -10,8 +10,6 @@ import { createLastUsed } from './last-used.ts';
 import { selectRole } from './store.ts';
 import { createAccessTokenVerifier } from './verify-access-token.ts';
 
-export type Authenticator = ReturnType<typeof createAuthenticator>;
-
 type Parts = {
   db: Db;
   /** Issuer and audience of people's tokens. */
@@ -27,6 +25,8 @@ const LOOK_INTERVAL_MS = 400;
 const LEASE_MS = 900;
 const LAST_USED_INTERVAL_MS = 30_000;
 const MAX_CACHED_KEYS = 50_000;
+
+const apiKeyStart = 'rs_';
 
 /**
  * Finds out who a bearer token speaks for. An API key in use is answered from memory (see key-cache.ts); a person's
@@ -46,7 +46,9 @@ export function createAuthenticator({
 
   async function authenticateKey(token: string): Promise<Caller | null> {
     const hash = hashApiKey(token);
-    const caller = cache.find(hash, monotonicMs()) ?? (await readKey(hash));
+    // A key that is remembered was well-formed when it was read; only others need the checksum.
+    const known = cache.find(hash, monotonicMs());
+    const caller = known ?? (parseApiKey(token) ? await readKey(hash) : null);
     if (caller?.keyId) lastUsed.note(caller.keyId);
     return caller;
   }
@@ -69,7 +71,7 @@ export function createAuthenticator({
   return {
     /** Null when the token is unknown, expired, malformed, or of somebody who is no longer a member. */
     async authenticate(token: string): Promise<Caller | null> {
-      if (parseApiKey(token)) return authenticateKey(token);
+      if (token.startsWith(apiKeyStart)) return authenticateKey(token);
       return token.split('.').length === 3 ? authenticatePerson(token) : null;
     },
     /** Looks once for credentials that were taken away; `start` does so all the time. */

@@ -31,7 +31,7 @@ export async function selectKeyCaller(
   };
 }
 
-export type Look = {
+type Look = {
   /** The oldest transaction that ran at the time of the look: every later change has this number or a higher one. */
   horizon: string;
   changes: CredentialChange[];

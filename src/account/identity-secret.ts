@@ -3,6 +3,7 @@ import type { Db } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 import type { Sealer } from '../secret/seal.ts';
 import { sealedContext } from '../secret/sealed-columns.ts';
+import { insertSetting, selectSetting } from './identity-secret-store.ts';
 
 const NAME = 'identity_secret';
 
@@ -14,16 +15,13 @@ const NAME = 'identity_secret';
 export async function loadIdentitySecret(db: Db, sealer: Sealer): Promise<string> {
   const id = newId();
   const secret = randomBytes(32).toString('base64url');
-  await db
-    .insertInto('service_setting')
-    .values({ id, name: NAME, value: sealer.seal(secret, contextOf(id)), created_at: new Date() })
-    .onConflict((conflict) => conflict.constraint('service_setting_name_key').doNothing())
-    .execute();
-  const stored = await db
-    .selectFrom('service_setting')
-    .select(['id', 'value'])
-    .where('name', '=', NAME)
-    .executeTakeFirstOrThrow();
+  await insertSetting(db, {
+    id,
+    name: NAME,
+    value: sealer.seal(secret, contextOf(id)),
+    created_at: new Date(),
+  });
+  const stored = await selectSetting(db, NAME);
   return sealer.open(stored.value, contextOf(stored.id));
 }
 

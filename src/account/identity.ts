@@ -8,9 +8,6 @@ import { selectLoginOrganization } from './store.ts';
 /** Accounts, passwords, sessions, device logins and signed tokens. All of it is better-auth's work. */
 export type Identity = ReturnType<typeof createIdentity>;
 
-/** What may be made inside a transaction of ours; none of it is reachable over HTTP by itself. */
-export type Enrolment = ReturnType<Identity['within']>;
-
 type Parts = { db: Db; secret: string; baseUrl: string; log: Logger };
 
 export function createIdentity({ db, secret, baseUrl, log }: Parts) {
@@ -49,7 +46,10 @@ export function createIdentity({ db, secret, baseUrl, log }: Parts) {
       return token;
     },
 
-    /** The same better-auth on a transaction: what it writes is committed or dropped with the rest. */
+    /**
+     * The same better-auth on a transaction of ours: what it writes is committed or dropped with the rest. None of this
+     * is reachable over HTTP by itself.
+     */
     within(tx: Db) {
       const { advanced } = options;
       const inside = betterAuth({

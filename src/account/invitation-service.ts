@@ -10,8 +10,6 @@ import * as store from './store.ts';
 
 type Parts = { identity: Pick<Identity, 'within'>; now: () => Date };
 
-export type InvitationService = ReturnType<typeof createInvitationService>;
-
 const VALID_MS = 7 * 24 * 60 * 60 * 1000;
 const MAX_PENDING = 500;
 

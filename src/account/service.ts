@@ -66,7 +66,7 @@ async function holdMember(db: Db, { organizationId }: Caller, personId: string):
 async function requireAnotherAdmin(db: Db, { organizationId }: Caller): Promise<void> {
   if ((await store.countMembers(db, organizationId, 'admin')) > 1) return;
   throw new AppError(
-    'limit_reached',
+    'last_admin',
     'An organization needs at least one admin; make somebody else admin first.',
   );
 }

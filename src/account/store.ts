@@ -3,8 +3,8 @@ import type { Db } from '../db/database.ts';
 import type { DB } from '../db/schema.ts';
 import type { Role } from './caller.ts';
 
-export type PersonRow = Pick<Selectable<DB['person']>, 'id' | 'name' | 'email'>;
-export type OrganizationRow = Pick<Selectable<DB['organization']>, 'id' | 'name' | 'slug'>;
+type PersonRow = Pick<Selectable<DB['person']>, 'id' | 'name' | 'email'>;
+type OrganizationRow = Pick<Selectable<DB['organization']>, 'id' | 'name' | 'slug'>;
 export type MemberRow = { user_id: string; name: string; email: string; role: Role; created_at: Date };
 export type Page = { page: number; limit: number };
 

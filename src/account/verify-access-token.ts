@@ -6,7 +6,7 @@ import { selectSigningKeys } from './credential-store.ts';
 
 type Parts = { db: Db; baseUrl: string; now: () => Date; monotonicMs: () => number };
 
-export type AccessToken = { personId: string; organizationId: string };
+type AccessToken = { personId: string; organizationId: string };
 
 type SigningKey = { key: CryptoKey | Uint8Array; expiresAt: Date | null };
 

@@ -2,22 +2,10 @@ import { z } from 'zod';
 import type { Db } from '../db/database.ts';
 import type { Schedule } from '../work/schedule.ts';
 import { defineTask, type Tasks } from '../work/task.ts';
-
-/** Well above what a process may miss before it forgets all keys, see credential-watch.ts. */
-const KEEP_CHANGES_MS = 60 * 60_000;
+import { deleteExpired } from './sweep-store.ts';
 
 export function accountTasks({ db, now }: { db: Db; now: () => Date }): Tasks {
-  return [defineTask({ name: 'account.sweep', payload: z.object({}), run: () => sweep(db, now()) })];
+  return [defineTask({ name: 'account.sweep', payload: z.object({}), run: () => deleteExpired(db, now()) })];
 }
 
 export const accountSchedule: readonly Schedule[] = [{ name: 'account.sweep', cron: '*/10 * * * *' }];
-
-/** Removes what has run out and nobody will ask for again. */
-async function sweep(db: Db, at: Date): Promise<void> {
-  const before = new Date(at.getTime() - KEEP_CHANGES_MS);
-  await db.deleteFrom('credential_change').where('changed_at', '<', before).execute();
-  await db.deleteFrom('login_session').where('expires_at', '<', at).execute();
-  // A device that still polls is told that its code ran out, so the row stays for a while.
-  await db.deleteFrom('device_code').where('expires_at', '<', before).execute();
-  await db.deleteFrom('login_verification').where('expires_at', '<', at).execute();
-}

@@ -11,7 +11,7 @@ export const passwordLength = { min: 8, max: 128 };
 /** Addresses are compared without regard to case, so they are kept in lower case. */
 export const email = text(254).toLowerCase().pipe(z.email('must be an email address'));
 
-export const password = text(passwordLength.max).min(
+const password = text(passwordLength.max).min(
   passwordLength.min,
   `must be at least ${passwordLength.min} characters`,
 );
@@ -157,7 +157,7 @@ export const accountOperations = {
     params: memberParams,
     body: z.object({ role }),
     answers: { 200: z.object({ member }) },
-    errors: ['limit_reached'],
+    errors: ['last_admin'],
   },
   removeMember: {
     method: 'DELETE',
@@ -168,7 +168,7 @@ export const accountOperations = {
     access: 'admin_person',
     params: memberParams,
     answers: { 200: success },
-    errors: ['limit_reached'],
+    errors: ['last_admin'],
   },
   createInvitation: {
     method: 'POST',

@@ -13,6 +13,7 @@ export const errorStatus = {
   global_environment_undeletable: 409,
   repository_in_use: 409,
   credential_in_use: 409,
+  last_admin: 409,
   limit_reached: 409,
   idempotency_key_reused: 409,
   idempotency_key_in_progress: 409,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { errorBody, errorCodeHeader, errorStatus } from './error.ts';
-import { type Access, errorsOf, type Operation } from './operation.ts';
+import { type Access, errorsOf, type Operation, tags } from './operation.ts';
 
 type Json = Record<string, unknown>;
 
@@ -16,7 +16,6 @@ export function openApiDocument(
     item[operation.method.toLowerCase()] = describe(name, operation, schemas);
     paths[operation.path] = item;
   }
-  const tags = [...new Set(Object.values(operations).map((operation) => operation.tag))];
   return {
     openapi: '3.1.0',
     info: {
@@ -26,7 +25,7 @@ export function openApiDocument(
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: about.baseUrl }],
-    tags: tags.map((tag) => ({ name: tag })),
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas,

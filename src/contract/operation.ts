@@ -11,6 +11,25 @@ import type { ErrorCode } from './error.ts';
  */
 export type Access = 'anyone' | 'member' | 'admin' | 'person' | 'admin_person';
 
+/** What operations are about; the reference page groups them so. */
+export const tags = {
+  Environments: 'Units that carry the configuration of workspaces; one of them, Global, applies to all.',
+  Variables: 'Environment variables of an environment, sealed at rest.',
+  Files: 'Files that are placed in a workspace at provisioning.',
+  Skills: 'Skills of the catalog, skill registries, and skills found in bound repositories.',
+  'MCP servers': 'MCP servers an agent may use.',
+  Hooks: 'Scripts run at warm time and at boot.',
+  'Warm pools': 'Workspaces prepared in advance.',
+  Repositories: 'Git repositories the organization has connected, sets of them, and their credentials.',
+  'Coding agents': "The organization's credentials for each coding agent.",
+  'API keys': 'Keys of the organization and of people.',
+  People: 'Members and invitations.',
+  Account: 'Who the caller is.',
+  Login: 'Signing in, at /v1/auth; better-auth answers these.',
+} as const satisfies Record<string, string>;
+
+export type Tag = keyof typeof tags;
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** One operation of the API as a value. Server, client, OpenAPI and command line derive from it. */
@@ -18,7 +37,7 @@ export type Operation = {
   method: Method;
   /** Path with `{name}` for each parameter. */
   path: `/${string}`;
-  tag: string;
+  tag: Tag;
   summary: string;
   description?: string;
   access: Access;

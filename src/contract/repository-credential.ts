@@ -8,7 +8,7 @@ const credential = z
 
 const printable = (max: number) => text(max).regex(/^\P{Cc}*$/u, 'must not contain control characters');
 
-const tag = 'Repository credentials';
+const tag = 'Repositories';
 
 export const repositoryCredentialOperations = {
   listRepositoryCredentials: {

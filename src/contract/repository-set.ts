@@ -25,7 +25,7 @@ const writable = {
 };
 const params = z.object({ id });
 const answer = z.object({ repository_set: repositorySet });
-const tag = 'Repository sets';
+const tag = 'Repositories';
 
 export const repositorySetOperations = {
   listRepositorySets: {

@@ -34,12 +34,15 @@ export function selectGlobal(db: Db, organizationId: string): Promise<Environmen
     .executeTakeFirst();
 }
 
-/** Does nothing when another request has made it in the meantime. */
+/**
+ * Does nothing when another request has made it in the meantime. The condition is no parameter: the planner must
+ * see that it is the one of the index.
+ */
 export async function insertGlobal(db: Db, row: Insertable<DB['environment']>): Promise<void> {
   await db
     .insertInto('environment')
     .values({ ...row, is_global: true })
-    .onConflict((conflict) => conflict.column('organization_id').where('is_global', '=', true).doNothing())
+    .onConflict((conflict) => conflict.column('organization_id').where(sql<boolean>`is_global`).doNothing())
     .execute();
 }
 

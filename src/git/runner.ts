@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileServerConfig, gitEnvironment, localSettings } from './environment.ts';
+import { GitError } from './failure.ts';
 import { runGit } from './process.ts';
 import type { CheckedRemote } from './remote.ts';
 
@@ -30,15 +31,12 @@ export function createRunner({ cacheDir, maxBytes }: { cacheDir: string; maxByte
     const draft = `${globalConfig}.${randomUUID()}`;
     await writeFile(draft, fileServerConfig);
     await rename(draft, globalConfig);
+    // Shared by all who wait, so no single caller's signal ends it.
+    refuseOldGit((await execute({ args: ['version'], signal: AbortSignal.timeout(10_000) })).toString());
   }
 
-  return async ({ args, signal, remote, gitDir, maxOutputBytes = mebibyte, maxMemoryBytes }) => {
-    // A failed preparation is tried again by the next command.
-    prepared ??= prepare().catch((error: unknown) => {
-      prepared = null;
-      throw error;
-    });
-    await prepared;
+  async function execute(command: Command): Promise<Buffer> {
+    const { args, signal, remote, gitDir, maxOutputBytes = mebibyte, maxMemoryBytes } = command;
     return runGit({
       args,
       cwd: home,
@@ -56,5 +54,29 @@ export function createRunner({ cacheDir, maxBytes }: { cacheDir: string; maxByte
       // A small pack may unfold into objects of any size; what a pack of the allowed size needs is well below this.
       maxMemoryBytes: maxMemoryBytes ?? 2 * maxBytes + 2048 * mebibyte,
     });
+  }
+
+  return async (command) => {
+    // A failed preparation is tried again by the next command.
+    prepared ??= prepare().catch((error: unknown) => {
+      prepared = null;
+      throw error;
+    });
+    await prepared;
+    try {
+      return await execute(command);
+    } catch (error) {
+      const isLocal = command.remote === undefined && !command.signal.aborted;
+      if (!isLocal || !(error instanceof GitError) || error.kind === 'too_large') throw error;
+      // Words that would blame the host of a remote mean our own copy here.
+      throw new GitError('failed', 'The copy of the repository cannot be read.', { cause: error.cause });
+    }
   };
+}
+
+/** An older git ignores the setting that pins it to the checked addresses. */
+function refuseOldGit(text: string): void {
+  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(text) ?? [];
+  if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 37)) return;
+  throw new GitError('failed', 'The git that this service runs with is too old; it needs git 2.37 or newer.');
 }

@@ -53,6 +53,8 @@ export function createApp(parts: AppParts): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 60_000,
+    // Node would refuse a request without Host by itself, and without a body.
+    http: { requireHostHeader: false },
     genReqId: (request) => requestId(request.headers['x-request-id']),
     frameworkErrors: (error, request, reply) => sendError(error, request, reply),
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
@@ -63,6 +65,8 @@ export function createApp(parts: AppParts): FastifyInstance {
   app.register(helmet, { contentSecurityPolicy: false });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      throw new AppError('invalid_request', 'The request has no Host header.');
   });
   readJsonBodies(app);
   drainOnClose(app);
@@ -86,6 +90,8 @@ export function sendError(
   if (refusal.status >= 500) request.log.error({ err: refusal.cause ?? refusal }, 'request.failed');
   return reply
     .code(refusal.status)
+    // Fastify refuses some paths before any hook has run.
+    .header('x-request-id', request.id)
     .header(errorCodeHeader, refusal.code)
     .type('application/json; charset=utf-8')
     .serializer(JSON.stringify)

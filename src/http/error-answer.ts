@@ -6,6 +6,7 @@ const frameworkErrors: Record<string, [ErrorCode, string]> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'The request body is too large.'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Send the body as application/json.'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_request', 'Content-Length does not match the body.'],
+  FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'Path not found.'],
   FST_ERR_BAD_URL: ['invalid_request', 'The path is not a valid URL path.'],
   FST_ERR_ASYNC_CONSTRAINT: ['invalid_request', 'The request could not be routed.'],
 };

@@ -63,9 +63,15 @@ export function createVariableService({ environments, warmPools, sealer, newId, 
   ): Promise<Variable> {
     const environment = await environments.hold(db, caller, wanted.environmentId);
     const row = await find(db, environment.id, wanted.id);
-    const value = wanted.value === undefined ? row.value : seal(row.id, wanted.value);
-    const changes = { key: wanted.key ?? row.key, value, updated_at: now() };
-    const changed = await refusing(keyTaken(changes.key), () => store.updateVariable(db, row.id, changes));
+    // Only what was given is written: a value read here may have been sealed anew in the meantime.
+    const changes = {
+      ...(wanted.key !== undefined && { key: wanted.key }),
+      ...(wanted.value !== undefined && { value: seal(row.id, wanted.value) }),
+      updated_at: now(),
+    };
+    const changed = await refusing(keyTaken(wanted.key ?? row.key), () =>
+      store.updateVariable(db, row.id, changes),
+    );
     await warmPools.bump(db, environment);
     return open(changed);
   }

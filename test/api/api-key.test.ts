@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/lib/ids.ts';
-import { caller, type Organization, startWorld, type World } from '../world/world.ts';
+import { caller, type Organization, type Person, startWorld, type World } from '../world/world.ts';
 
 // Services on one database have the same master key.
 const environment = { REPLICA_SECRET_KEY: randomBytes(32).toString('base64') };
 
 let world: World;
 let org: Organization;
-let admin: Awaited<ReturnType<World['person']>>;
-let member: Awaited<ReturnType<World['person']>>;
+let admin: Person;
+let member: Person;
 
 beforeAll(async () => {
   world = await startWorld({ environment });

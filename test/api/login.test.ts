@@ -131,6 +131,13 @@ describe('signing in', () => {
     expect((await auth('POST', '/sign-in/email', { email: address, password })).status).toBe(401);
   });
 
+  test('the other sessions of a person can be ended without a new password', async () => {
+    const [one, other] = [await signIn(), await signIn()];
+    expect((await one.call('POST', '/revoke-other-sessions')).status).toBe(200);
+    expect((await other.call('GET', '/token')).status).toBe(401);
+    expect((await one.call('GET', '/token')).status).toBe(200);
+  });
+
   test('a person who belongs to no organization gets a token that opens nothing', async () => {
     const { email: address, id } = await enrol();
     const session = await signIn(address);

@@ -131,7 +131,7 @@ describe('a repository that cannot be read', () => {
     ['is a web page', { url: () => `${world.url}/healthz` }, 'git host'],
     ['does not listen', { url: () => 'http://127.0.0.1:1/a/b' }, 'cannot be reached'],
     ['has no address', { url: () => 'https://git.invalid/a/b' }, 'git.invalid'],
-    ['has no such file', { url: () => 'file:///nonexistent/repository' }, 'knows no repository'],
+    ['has no such file', { url: () => 'file:///nonexistent/repository' }, 'no repository'],
   ])('shows that it %s', async (name, { url }, sentence) => {
     const { id } = await connect({ url: url(), name });
     const repository = await check(id);
@@ -214,6 +214,11 @@ test('a head that moves is seen, and makes the warm workspaces of bound environm
   expect(await generations()).toEqual([2, 2, 1]);
   await check(id);
   expect(await generations()).toEqual([2, 2, 1]);
+
+  await org.call('PATCH', `/v1/repositories/${id}`, { default_branch: 'elsewhere' });
+  expect(await generations()).toEqual([3, 3, 1]);
+  expect(await check(id)).toMatchObject({ status: 'error', head_commit: head });
+  expect(await generations()).toEqual([3, 3, 1]);
 });
 
 test('a head that did not move is not fetched again', async () => {

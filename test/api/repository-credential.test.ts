@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Organization, startWorld, type World } from '../world/world.ts';
 
@@ -61,6 +62,17 @@ describe('creating', () => {
   test('the longest token is taken', async () => {
     const own = await world.org();
     expect((await own.call('POST', path, { name: 'x', token: 'é'.repeat(8_192) })).status).toBe(201);
+  });
+
+  test('an organization that has 500 credentials is told to delete one', async () => {
+    const own = await world.org();
+    await sql`
+      insert into repository_credential (id, organization_id, name, username, secret, created_at)
+      select gen_random_uuid(), ${own.id}, 'c' || n, 'u', '', now() from generate_series(1, 500) as n`.execute(
+      world.db,
+    );
+    const answer = await own.call('POST', path, { name: 'more', token: 't' });
+    expect([answer.status, answer.headers.get('x-service-error-code')]).toEqual([409, 'limit_reached']);
   });
 
   test('a name is taken once in an organization, also when two ask at once', async () => {

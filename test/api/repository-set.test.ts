@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Organization, startWorld, type World } from '../world/world.ts';
 
@@ -100,6 +101,18 @@ describe('creating', () => {
       });
       expect([answer.status, answer.body.error]).toEqual([404, 'Repository not found.']);
     }
+  });
+
+  test('an organization that has 500 sets is told to delete one', async () => {
+    const own = await world.org();
+    const repository_ids = await connectSome(own, 1);
+    await sql`
+      insert into repository_set (id, organization_id, name, created_at, updated_at)
+      select gen_random_uuid(), ${own.id}, 's' || n, now(), now() from generate_series(1, 500) as n`.execute(
+      world.db,
+    );
+    const answer = await own.call('POST', '/v1/repository-sets', { name: 'more', repository_ids });
+    expect([answer.status, answer.headers.get('x-service-error-code')]).toEqual([409, 'limit_reached']);
   });
 
   test('a name is taken once, also when two ask at once', async () => {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type GitHost, startGitHost } from '../world/git-host.ts';
 import { type Organization, startWorld, type World } from '../world/world.ts';
@@ -180,6 +181,16 @@ describe('connecting', () => {
     expect((await two.call('GET', `/v1/repositories/${theirs.id}`)).body.repository.name).toBe('plain');
   });
 
+  test('an organization that has 2,000 repositories is told to disconnect one', async () => {
+    const own = await world.org();
+    await sql`
+      insert into repository (id, organization_id, name, url, url_key, status, checked_at, created_at, updated_at)
+      select gen_random_uuid(), ${own.id}, 'r' || n, 'u' || n, 'u' || n, 'error', now(), now(), now()
+        from generate_series(1, 2000) as n`.execute(world.db);
+    const answer = await own.call('POST', '/v1/repositories', { url: freshUrl() });
+    expect([answer.status, answer.headers.get('x-service-error-code')]).toEqual([409, 'limit_reached']);
+  });
+
   test('an id that is no UUID names nothing', async () => {
     expect((await org.call('GET', '/v1/repositories/nope')).status).toBe(404);
   });
@@ -296,4 +307,39 @@ test('an environment is not bound to what the organization does not have', async
   for (const binding of bindings) {
     expect((await own.call('POST', '/v1/environments', { name: 'x', ...binding })).status).toBe(404);
   }
+});
+
+test('a member reads everything and writes nothing', async () => {
+  const own = await world.org();
+  const member = await world.person(own, 'member');
+  const { id } = await connect(own);
+  const set = await own.call('POST', '/v1/repository-sets', { name: 's', repository_ids: [id] });
+  const credential = await own.call('POST', '/v1/repository-credentials', { name: 'c', token: 't' });
+  const setPath = `/v1/repository-sets/${set.body.repository_set.id}`;
+  const readable = [
+    '/v1/repositories',
+    `/v1/repositories/${id}`,
+    '/v1/replica/repositories',
+    '/v1/repository-sets',
+    setPath,
+    '/v1/replica/repository-sets',
+    '/v1/repository-credentials',
+  ];
+  for (const path of readable) expect((await member.call('GET', path)).status, path).toBe(200);
+  const refused: [string, string, unknown?][] = [
+    ['POST', '/v1/repositories', { url: freshUrl() }],
+    ['PATCH', `/v1/repositories/${id}`, { name: 'x' }],
+    ['DELETE', `/v1/repositories/${id}`],
+    ['POST', `/v1/repositories/${id}/check`],
+    ['POST', '/v1/repository-sets', { name: 'x', repository_ids: [id] }],
+    ['PATCH', setPath, { name: 'x' }],
+    ['DELETE', setPath],
+    ['POST', '/v1/repository-credentials', { name: 'x', token: 't' }],
+    ['DELETE', `/v1/repository-credentials/${credential.body.credential.id}`],
+  ];
+  for (const [method, path, body] of refused) {
+    expect((await member.call(method, path, body)).status, `${method} ${path}`).toBe(403);
+  }
+  const admin = await world.person(own, 'admin');
+  expect((await admin.call('PATCH', `/v1/repositories/${id}`, { name: 'x' })).status).toBe(200);
 });

@@ -127,13 +127,27 @@ describe('tree', () => {
     expect(asked).toBeLessThanOrEqual(5 + 2);
   });
 
-  test('fetches again when what is in the cache cannot be read', async () => {
+  test.each([
+    ['emptied', (pack: string) => truncate(pack, 0)],
+    ['lost', (pack: string) => rm(pack)],
+  ])('fetches again when the packs in the cache are %s', async (_, damage) => {
+    const name = newName();
+    await host.createRepository(name, { a: 'whole' });
+    const old = await gitWith().tree({ url: host.url(name) });
+    const [folder = ''] = await snapshots();
+    for (const pack of await readdir(join(folder, 'objects/pack')))
+      await damage(join(folder, 'objects/pack', pack));
+    await expect(old.read('a', 10)).rejects.toMatchObject({ kind: 'failed' });
+    const tree = await gitWith().tree({ url: host.url(name) });
+    expect((await tree.read('a', 10)).toString()).toBe('whole');
+  });
+
+  test('a damaged copy that nobody has read yet is fetched again at once', async () => {
     const name = newName();
     await host.createRepository(name, { a: 'whole' });
     await gitWith().tree({ url: host.url(name) });
     const [folder = ''] = await snapshots();
-    const packs = await readdir(join(folder, 'objects/pack'));
-    for (const pack of packs) await truncate(join(folder, 'objects/pack', pack), 0);
+    await rm(join(folder, 'HEAD'));
     const tree = await gitWith().tree({ url: host.url(name) });
     expect((await tree.read('a', 10)).toString()).toBe('whole');
   });

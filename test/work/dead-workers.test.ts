@@ -68,7 +68,8 @@ test('a database that ends every session is survived', async () => {
   await enqueue(harness.db, { name: 'hold', payload: { label: 'x' } });
   await hold.started();
   await harness.pool.query(
-    'select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()',
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where pid <> pg_backend_pid() and datname = current_database()`,
   );
   await hold.started();
   hold.end();

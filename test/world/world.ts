@@ -2,14 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
 import { pino } from 'pino';
 import { hashApiKey, makeApiKey, prefixOf } from '../../src/account/api-key-format.ts';
+import type { Role } from '../../src/account/caller.ts';
+import { createIdentity, type Identity } from '../../src/account/identity.ts';
+import { loadIdentitySecret } from '../../src/account/identity-secret.ts';
 import { loadConfig } from '../../src/config.ts';
 import { errorBody } from '../../src/contract/error.ts';
 import type { Operation } from '../../src/contract/operation.ts';
 import { type Db, openDatabase } from '../../src/db/database.ts';
+import { transact } from '../../src/db/transact.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { startService } from '../../src/main.ts';
+import { openSealer, startService } from '../../src/main.ts';
 import { createDatabase } from './database.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts on the parts of a body it is about.
@@ -21,6 +27,8 @@ export type ApiCall = (
   headers?: Record<string, string>,
 ) => Promise<ApiAnswer>;
 export type Organization = { id: string; key: string; call: ApiCall };
+export type Person = { id: string; email: string; call: ApiCall; personalKey(): Promise<PersonalKey> };
+export type PersonalKey = { id: string; key: string; call: ApiCall };
 export type World = Awaited<ReturnType<typeof startWorld>>;
 
 type WorldOptions = { environment?: Record<string, string>; databaseUrl?: string };
@@ -48,6 +56,9 @@ export async function startWorld(options: WorldOptions = {}) {
   const own = openDatabase({ url: databaseUrl, poolSize: 2, log });
   starting.defer(() => own.close());
 
+  const secret = await loadIdentitySecret(own.db, openSealer(config));
+  const identity = createIdentity({ db: own.db, baseUrl: service.baseUrl, secret, log });
+
   const everything = starting.move();
   return {
     url: service.baseUrl,
@@ -55,8 +66,12 @@ export async function startWorld(options: WorldOptions = {}) {
     folder,
     db: own.db,
     pool: own.pool,
+    identity,
     call: caller(service.baseUrl),
     org: (name = 'Test') => makeOrganization(own.db, service.baseUrl, name),
+    person: (org: Organization, role: Role) =>
+      makePerson({ db: own.db, identity, baseUrl: service.baseUrl }, org, role),
+    drainJobs: () => drainJobs(own.pool),
     close: () => everything.disposeAsync(),
   };
 }
@@ -100,6 +115,38 @@ async function makeOrganization(db: Db, baseUrl: string, name: string): Promise<
     })
     .execute();
   return { id, key, call: caller(baseUrl, key) };
+}
+
+type Enrolling = { db: Db; identity: Identity; baseUrl: string };
+
+async function makePerson(
+  { db, identity, baseUrl }: Enrolling,
+  org: Organization,
+  role: Role,
+): Promise<Person> {
+  const email = `${newId()}@example.com`;
+  const id = await transact(db, async (tx) => {
+    const enrolment = identity.within(tx);
+    const personId = await enrolment.createPerson({ email, name: 'Ada' });
+    await enrolment.addMember({ organizationId: org.id, personId, role });
+    return personId;
+  });
+  const call = caller(
+    baseUrl,
+    await identity.issueAccessToken({ personId: id, organizationId: org.id, email }),
+  );
+  const personalKey = async (): Promise<PersonalKey> => {
+    const { body } = await call('POST', '/v1/user/api-keys', { name: 'test' });
+    return { id: body.api_key.id, key: body.key, call: caller(baseUrl, body.key) };
+  };
+  return { id, email, call, personalKey };
+}
+
+/** Waits until every job that is due has ended. */
+async function drainJobs(pool: pg.Pool): Promise<void> {
+  const due = `select count(*)::int as due from graphile_worker._private_jobs
+    where run_at <= now() and attempts < max_attempts`;
+  while ((await pool.query<{ due: number }>(due)).rows[0]?.due !== 0) await delay(10);
 }
 
 /** Every success the service sends in a test must be what the contract says, no field more or less. */
