@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { createLog } from '../lib/log.ts';
-import { prepareDatabase } from '../main.ts';
 import { withDatabase } from './database.ts';
 
 export function migrateCommand(): Command {
@@ -9,6 +8,7 @@ export function migrateCommand(): Command {
     .description('Bring the database to the shape this release needs. "serve" does this too.')
     .action(async () => {
       const config = loadConfig(process.env);
+      const { prepareDatabase } = await import('../main.ts');
       const applied = await withDatabase({ config, role: 'replica migrate' }, (database) =>
         prepareDatabase(database, createLog('warn')),
       );

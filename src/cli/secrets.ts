@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
-import { openSealer } from '../main.ts';
 import { addKey } from '../secret/key-ring.ts';
 import { rotateSecrets } from '../secret/rotate.ts';
 import { SEALED_COLUMNS } from '../secret/sealed-columns.ts';
@@ -21,6 +20,7 @@ export function secretsCommand(): Command {
 
 async function rotate(): Promise<void> {
   const config = loadConfig(process.env);
+  const { openSealer } = await import('../main.ts');
   if (!config.secretKey) addKey(path.join(config.dataDir, 'secret.key'));
   const sealer = openSealer(config);
   const result = await withDatabase({ config, role: 'replica secrets rotate' }, ({ db }) =>

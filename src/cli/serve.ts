@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Command } from 'commander';
 import { type Config, loadConfig, unknownVariables } from '../config.ts';
 import { createLog } from '../lib/log.ts';
-import { type Service, startService } from '../main.ts';
+import type { Service } from '../main.ts';
 
 export function serveCommand(): Command {
   return new Command('serve')
@@ -14,6 +14,7 @@ export function serveCommand(): Command {
       }
       const log = createLog(config.logLevel);
       const started = performance.now();
+      const { startService } = await import('../main.ts');
       const service = await startService({ config, log, onProgress: (line) => console.error(line) });
       console.log(welcome(service, config, performance.now() - started));
       await runUntilSignalled(service);

@@ -145,7 +145,7 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Jso
     ...own
   } = pointAtComponents(converted) as Json & { $defs?: Record<string, Json> };
   for (const [name, definition] of Object.entries($defs)) schemas[name] = withoutId(definition);
-  const name = own['id'];
+  const name = own.id;
   if (typeof name !== 'string') return own;
   schemas[name] = withoutId(own);
   return { $ref: `#/components/schemas/${name}` };
@@ -153,7 +153,7 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Jso
 
 /** Answers may gain fields in a later release, so a client must not refuse what it does not know. */
 function allowMoreFields({ jsonSchema }: { jsonSchema: Json }): void {
-  if (jsonSchema['additionalProperties'] === false) delete jsonSchema['additionalProperties'];
+  if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
 }
 
 function pointAtComponents(value: unknown): unknown {

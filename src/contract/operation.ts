@@ -92,7 +92,9 @@ export function sharedErrors(operation: Operation): ErrorCode[] {
   if (operation.params) errors.push('not_found');
   if (operation.query || operation.body) errors.push('invalid_request');
   if (operation.body) errors.push('invalid_json', 'payload_too_large', 'unsupported_media_type');
-  if (operation.method === 'POST') errors.push('idempotency_key_reused', 'idempotency_key_in_progress');
+  // Without a caller there is nobody whose Idempotency-Key it could be.
+  if (operation.method === 'POST' && operation.access !== 'anyone')
+    errors.push('invalid_request', 'idempotency_key_reused', 'idempotency_key_in_progress');
   return errors;
 }
 

@@ -88,14 +88,16 @@ export function sendError(
 ) {
   const refusal = toAppError(error);
   if (refusal.status >= 500) request.log.error({ err: refusal.cause ?? refusal }, 'request.failed');
-  return reply
-    .code(refusal.status)
-    // Fastify refuses some paths before any hook has run.
-    .header('x-request-id', request.id)
-    .header(errorCodeHeader, refusal.code)
-    .type('application/json; charset=utf-8')
-    .serializer(JSON.stringify)
-    .send({ error: refusal.message, details: refusal.details });
+  return (
+    reply
+      .code(refusal.status)
+      // Fastify refuses some paths before any hook has run.
+      .header('x-request-id', request.id)
+      .header(errorCodeHeader, refusal.code)
+      .type('application/json; charset=utf-8')
+      .serializer(JSON.stringify)
+      .send({ error: refusal.message, details: refusal.details })
+  );
 }
 
 function readJsonBodies(app: FastifyInstance): void {

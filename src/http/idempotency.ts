@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Caller, callerName } from '../account/caller.ts';
 import { AppError } from '../contract/error.ts';
 import type { Db } from '../db/database.ts';
@@ -11,13 +12,19 @@ import { sealedContext } from '../secret/sealed-columns.ts';
  * and its stored answer exist both or not at all, whatever is killed when. A second request with the same
  * key waits on the unique index until the first has ended, then finds the answer, or does the work itself
  * when the first was rolled back. Refused requests leave nothing behind and may be tried again.
+ *
+ * Some answers are only whole after the commit (see `settle` in handler.ts). Their records have no status until then,
+ * and who repeats such a request waits for it, holding no transaction.
  */
 export type StoredAnswer = { status: number; body: unknown };
-export type Claim = { id: string; replay: null } | { id: string; replay: StoredAnswer };
+export type Claim = { id: string; replay: null } | { id: string; replay: StoredAnswer; isSettled: boolean };
 
 export type IdempotentRequest = { caller: Caller; key: string; path: string; body: Buffer | null };
 
 const KEEP_MS = 24 * 60 * 60 * 1000;
+/** Longer than any handler takes to settle; who has not settled by then was killed. */
+const SETTLED_WITHIN_MS = 15_000;
+const SETTLED_POLL_MS = 50;
 
 /** Takes the key for this request, or returns what an earlier one answered. */
 export async function claimKey(db: Db, sealer: Sealer, request: IdempotentRequest): Promise<Claim> {
@@ -50,7 +57,7 @@ export async function claimKey(db: Db, sealer: Sealer, request: IdempotentReques
     .select(['id', 'body_hash', 'status', 'answer'])
     .where((eb) => eb.and(identity))
     .executeTakeFirst();
-  if (!earlier?.answer || earlier.status === null) {
+  if (!earlier?.answer) {
     throw new AppError(
       'idempotency_key_in_progress',
       'A request with this Idempotency-Key is still in progress; try again shortly.',
@@ -62,24 +69,50 @@ export async function claimKey(db: Db, sealer: Sealer, request: IdempotentReques
       'This Idempotency-Key was used with another body; use a new key.',
     );
   }
-  const body = JSON.parse(sealer.open(earlier.answer, answerContext(earlier.id)));
-  return { id: earlier.id, replay: { status: earlier.status, body } };
+  const replay = openAnswer(sealer, earlier.id, earlier.answer);
+  return { id: earlier.id, replay, isSettled: earlier.status !== null };
 }
 
 /** Keeps the answer for repeats. Sealed, because some answers show a secret once. */
 export async function storeAnswer(
   db: Db,
   sealer: Sealer,
-  record: { id: string; answer: StoredAnswer },
+  record: { id: string; answer: StoredAnswer; isSettled: boolean },
 ): Promise<void> {
   await db
     .updateTable('idempotency_record')
     .set({
-      status: record.answer.status,
-      answer: sealer.seal(JSON.stringify(record.answer.body), answerContext(record.id)),
+      status: record.isSettled ? record.answer.status : null,
+      answer: sealer.seal(JSON.stringify(record.answer), answerContext(record.id)),
     })
     .where('id', '=', record.id)
     .execute();
+}
+
+/** Waits until the request that took the key has settled its answer. The first one counts when it never does. */
+export async function settledAnswer(
+  db: Db,
+  sealer: Sealer,
+  wait: { id: string; signal: AbortSignal },
+): Promise<StoredAnswer> {
+  const giveUpAt = performance.now() + SETTLED_WITHIN_MS;
+  for (;;) {
+    const record = await db
+      .selectFrom('idempotency_record')
+      .select(['status', 'answer'])
+      .where('id', '=', wait.id)
+      .executeTakeFirst();
+    if (!record?.answer) throw new AppError('unavailable', 'The answer is gone; try again with a new key.');
+    const answer = openAnswer(sealer, wait.id, record.answer);
+    if (record.status !== null) return answer;
+    if (performance.now() >= giveUpAt) {
+      await storeAnswer(db, sealer, { id: wait.id, answer, isSettled: true });
+      return answer;
+    }
+    await delay(SETTLED_POLL_MS, undefined, { signal: wait.signal }).catch(() =>
+      wait.signal.throwIfAborted(),
+    );
+  }
 }
 
 export async function forgetOldKeys(db: Db, now: Date): Promise<void> {
@@ -97,6 +130,10 @@ export function parseIdempotencyKey(header: string | string[] | undefined): stri
     'invalid_request',
     'Idempotency-Key must be 1 to 255 printable characters without spaces.',
   );
+}
+
+function openAnswer(sealer: Sealer, id: string, sealed: Buffer): StoredAnswer {
+  return JSON.parse(sealer.open(sealed, answerContext(id)));
 }
 
 const answerContext = (id: string) => sealedContext('idempotency_record', 'answer', id);

@@ -6,7 +6,14 @@ import type { Db } from '../db/database.ts';
 import { transact } from '../db/transact.ts';
 import type { Sealer } from '../secret/seal.ts';
 import type { LooseAnswer, LooseHandler } from './handler.ts';
-import { claimKey, parseIdempotencyKey, type StoredAnswer, storeAnswer } from './idempotency.ts';
+import {
+  type Claim,
+  claimKey,
+  parseIdempotencyKey,
+  type StoredAnswer,
+  settledAnswer,
+  storeAnswer,
+} from './idempotency.ts';
 import { parseInput } from './parse-input.ts';
 
 export type RouteParts = {
@@ -82,20 +89,34 @@ async function runOnce(
 ): Promise<Outcome> {
   const { tx, caller, key, request } = once;
   const claim = await claimKey(tx, parts.sealer, { caller, key, path: request.url, body: request.rawBody });
-  if (claim.replay) return { answer: claim.replay, recordId: null };
-  const answer = await once.run(tx);
-  const stored = { status: answer.status, body: answer.body };
-  await storeAnswer(tx, parts.sealer, { id: claim.id, answer: stored });
-  return { answer, recordId: claim.id };
+  if (claim.replay) return { answer: repeatOf(parts, claim), recordId: null };
+  const { status, body, settle } = await once.run(tx);
+  const isSettled = settle === undefined;
+  await storeAnswer(tx, parts.sealer, { id: claim.id, answer: { status, body }, isSettled });
+  return { answer: { status, body, settle }, recordId: claim.id };
+}
+
+/** The stored answer, or what it becomes while another request with the same key is still waiting for it. */
+function repeatOf({ sealer }: RouteParts, claim: Claim & { replay: StoredAnswer }): LooseAnswer {
+  if (claim.isSettled) return claim.replay;
+  const settle: LooseAnswer['settle'] = async (db, signal) =>
+    (await settledAnswer(db, sealer, { id: claim.id, signal })).body;
+  return { ...claim.replay, settle };
 }
 
 /** Waits for what is only known after the commit; a repeat of the request gets the same settled answer. */
 async function settleAnswer(parts: RouteParts, outcome: Outcome, signal: AbortSignal): Promise<StoredAnswer> {
   const { status, body, settle } = outcome.answer;
   if (!settle) return { status, body };
-  const answer = { status, body: await settle(parts.db, signal) };
-  if (outcome.recordId) await storeAnswer(parts.db, parts.sealer, { id: outcome.recordId, answer });
-  return answer;
+  let answer: StoredAnswer = { status, body };
+  try {
+    answer = { status, body: await settle(parts.db, signal) };
+    return answer;
+  } finally {
+    // Who was cut off while waiting finds the first answer when asking again.
+    if (outcome.recordId)
+      await storeAnswer(parts.db, parts.sealer, { id: outcome.recordId, answer, isSettled: true });
+  }
 }
 
 function abortedWhenGone(reply: FastifyReply): AbortSignal {

@@ -1,19 +1,28 @@
 import { GitError } from '../git/failure.ts';
 import type { Git, GitTree } from '../git/git.ts';
 import type { GitRemote } from '../git/remote.ts';
+import { byteLength } from '../lib/text.ts';
 import { describeSkill, findRegistrySkills, type SkillCandidate } from '../repository/skills.ts';
 
 /** A skill as it is kept: what only the repository knows. The rest follows from the registry's row. */
 export type RegistrySkill = { path: string; name: string; description: string };
 
-/** What a scan found; with an `error` in words for the caller when something is missing. */
+/** What a scan found. An `error` is a sentence for the caller; after a reading it says what is missing. */
 export type RegistryScan =
-  | { ok: true; commit: string; branch: string | null; skills: RegistrySkill[]; error: string | null }
-  | { ok: false; error: string };
+  | { outcome: 'read'; head: Head; skills: RegistrySkill[]; error: string | null }
+  | { outcome: 'unchanged' }
+  | { outcome: 'failed'; error: string };
+
+/** Where the repository's own branch stands; the branch is null when the head is on none. */
+export type Head = { branch: string | null; commit: string };
 
 const MAX_SKILLS = 500;
+/** Of all names, paths and descriptions together, since a list of registries shows them all. */
+const MAX_LIST_BYTES = 524_288;
 const MAX_SKILL_BYTES = 65_536;
 const READERS = 4;
+const LEFT_OUT =
+  'The registry has more skills than this service keeps (500, or 512 KiB of names and descriptions); the others are left out.';
 /** Far below the time after which the same registry is scanned anew. */
 const SCAN_MS = 5 * 60_000;
 
@@ -23,31 +32,36 @@ export async function scanRegistry(options: {
   remote: GitRemote;
   /** Names a skill that is the repository as a whole. */
   name: string;
+  /** Where the last scan found it; nothing is read again while it stands there. */
+  lastHead: Head | null;
   signal: AbortSignal;
 }): Promise<RegistryScan> {
-  const { git, remote, name, signal } = options;
+  const { git, remote, name, lastHead, signal } = options;
   const limit = AbortSignal.timeout(SCAN_MS);
   try {
     const tree = await git.tree(remote, { signal: AbortSignal.any([signal, limit]) });
+    const head = { branch: tree.branch === 'HEAD' ? null : tree.branch, commit: tree.commit };
+    if (head.commit === lastHead?.commit && head.branch === lastHead.branch) return { outcome: 'unchanged' };
     const found = findRegistrySkills(tree.entries, name);
-    const skills = await describeAll(tree, found.slice(0, MAX_SKILLS));
-    const error =
-      found.length > MAX_SKILLS
-        ? `The registry has more than ${MAX_SKILLS} skills; the others are left out.`
-        : null;
-    return {
-      ok: true,
-      commit: tree.commit,
-      branch: tree.branch === 'HEAD' ? null : tree.branch,
-      skills,
-      error,
-    };
+    const skills = fitting(await describeAll(tree, found.slice(0, MAX_SKILLS)));
+    return { outcome: 'read', head, skills, error: skills.length < found.length ? LEFT_OUT : null };
   } catch (error) {
     signal.throwIfAborted();
-    if (limit.aborted) return { ok: false, error: 'Reading the registry took longer than 5 minutes.' };
-    if (error instanceof GitError) return { ok: false, error: error.message };
+    if (limit.aborted)
+      return { outcome: 'failed', error: 'Reading the registry took longer than 5 minutes.' };
+    if (error instanceof GitError) return { outcome: 'failed', error: error.message };
     throw error;
   }
+}
+
+/** As many from the start as fit into the list. */
+function fitting(skills: RegistrySkill[]): RegistrySkill[] {
+  let bytes = 0;
+  const end = skills.findIndex((skill) => {
+    bytes += byteLength(skill.path) + byteLength(skill.name) + byteLength(skill.description);
+    return bytes > MAX_LIST_BYTES;
+  });
+  return end < 0 ? skills : skills.slice(0, end);
 }
 
 /** Each file costs a process of git, so that some are read side by side and never all. */

@@ -9,7 +9,7 @@ import { type GitUrl, GitUrlError, parseGitUrl } from '../git/url.ts';
 import type { RepositoryContent, RepositoryService } from '../repository/service.ts';
 import type { WarmPoolService } from '../warm-pool/service.ts';
 import { enqueue } from '../work/enqueue.ts';
-import type { RegistryScan } from './scan.ts';
+import type { Head, RegistryScan } from './scan.ts';
 import * as store from './store.ts';
 
 type Parts = {
@@ -30,16 +30,22 @@ export type ScanTarget = {
   name: string;
   repositoryId: string | null;
   remote: GitRemote;
+  /** What the last scan read to the end. */
+  lastHead: Head | null;
   startedAt: Date;
 };
 
-const MAX_REGISTRIES = 50;
+const MAX_REGISTRIES = 20;
 /** The index over URLs takes no longer keys. */
 const MAX_URL_LENGTH = 2_048;
 const SETTLE_MS = 10_000;
 const SETTLE_POLL_MS = 100;
 const RESCAN_AFTER_MS = 15 * 60_000;
 const RESCAN_BATCH = 100;
+/** Behind the scans that somebody waits for. */
+const RESCAN_PRIORITY = 10;
+/** Scans of one organization that may run side by side, so that slow hosts of one do not keep all workers busy. */
+const SCAN_LANES = 3;
 
 export function createSkillRegistryService(parts: Parts) {
   const { environments, repositories, warmPools, allowPrivateTargets, newId, now } = parts;
@@ -75,7 +81,7 @@ export function createSkillRegistryService(parts: Parts) {
       updated_at: now(),
     };
     const made = await refusing(alreadyAdded(url), () => store.insertRegistry(db, row));
-    await requestScan(db, made.id);
+    await requestScan(db, made, { priority: 0 });
     await warmPools.bump(db, environment);
     return made;
   }
@@ -125,6 +131,7 @@ export function createSkillRegistryService(parts: Parts) {
       name: row.name,
       repositoryId: connected?.repositoryId ?? null,
       remote: connected?.remote ?? { url: row.url },
+      lastHead: isComplete(row) ? { branch: row.default_branch, commit: row.head_commit } : null,
       startedAt: now(),
     };
   }
@@ -133,40 +140,54 @@ export function createSkillRegistryService(parts: Parts) {
   async function reportScan(db: Db, target: ScanTarget, scan: RegistryScan): Promise<void> {
     const row = await store.lockRegistry(db, target.registryId);
     if (!row || (row.scanned_at && row.scanned_at > target.startedAt)) return;
-    const isChanged = scan.ok && scan.commit !== row.head_commit;
-    const isShown = isChanged || scan.error !== row.error;
+    const isMoved = scan.outcome === 'read' && scan.head.commit !== row.head_commit;
+    const error = scan.outcome === 'unchanged' ? null : scan.error;
     await store.updateRegistry(db, row.id, {
-      ...(scan.ok && {
-        repository_id: target.repositoryId,
-        default_branch: scan.branch,
-        head_commit: scan.commit,
+      ...(scan.outcome === 'read' && {
+        default_branch: scan.head.branch,
+        head_commit: scan.head.commit,
         // The driver would send a list as an SQL array.
         repo_skills: JSON.stringify(scan.skills),
       }),
-      error: scan.error,
+      ...(scan.outcome !== 'failed' && { repository_id: target.repositoryId }),
+      error,
       scanned_at: target.startedAt,
-      updated_at: isShown ? now() : row.updated_at,
+      updated_at: isMoved || error !== row.error ? now() : row.updated_at,
     });
     const { environment_id: id, organization_id, is_in_global: is_global } = row;
-    if (isChanged) await warmPools.bump(db, { id, organization_id, is_global });
+    if (isMoved) await warmPools.bump(db, { id, organization_id, is_global });
   }
 
   /** Asks for new scans of what was not scanned for a while, some at a time. */
   async function requestDueScans(db: Db): Promise<void> {
     const before = new Date(now().getTime() - RESCAN_AFTER_MS);
-    for (const id of await store.selectDue(db, { before, limit: RESCAN_BATCH })) await requestScan(db, id);
+    for (const row of await store.selectDue(db, { before, limit: RESCAN_BATCH })) {
+      await requestScan(db, row, { priority: RESCAN_PRIORITY });
+    }
   }
 
   return { list, create, remove, settled, readBound, scanTarget, reportScan, requestDueScans };
 }
 
-async function requestScan(db: Db, id: string): Promise<void> {
-  // A scan that waits already keeps its place in the queue.
+/** Whether the last scan has read everything, so that an unmoved head leaves nothing to do. */
+function isComplete(row: store.RegistryRow): row is store.RegistryRow & { head_commit: string } {
+  return row.head_commit !== null && row.error === null;
+}
+
+async function requestScan(
+  db: Db,
+  { id, organization_id }: Pick<store.RegistryRow, 'id' | 'organization_id'>,
+  { priority }: { priority: number },
+): Promise<void> {
+  const lane = Number.parseInt(id.slice(-4), 16) % SCAN_LANES;
   await enqueue(db, {
     name: 'skill_registry.scan',
     payload: { registry_id: id },
     key: `skill_registry.scan:${id}`,
+    // A scan that waits already keeps its place.
     keyMode: 'preserve_run_at',
+    queue: `skill_registry.scan:${organization_id}:${lane}`,
+    priority,
     maxAttempts: 5,
   });
 }

@@ -55,14 +55,16 @@ export async function deleteRegistry(db: Db, key: { environmentId: string; id: s
 }
 
 /** The registries that wait longest for a scan, of all organizations. */
-export async function selectDue(db: Db, wanted: { before: Date; limit: number }): Promise<string[]> {
+export function selectDue(
+  db: Db,
+  wanted: { before: Date; limit: number },
+): Promise<Pick<RegistryRow, 'id' | 'organization_id'>[]> {
   const lastSeen = sql<Date>`coalesce(scanned_at, created_at)`;
-  const rows = await db
+  return db
     .selectFrom('skill_registry')
-    .select('id')
+    .select(['id', 'organization_id'])
     .where(lastSeen, '<', wanted.before)
     .orderBy(lastSeen)
     .limit(wanted.limit)
     .execute();
-  return rows.map(({ id }) => id);
 }

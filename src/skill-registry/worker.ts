@@ -17,12 +17,12 @@ export function skillRegistryTasks({ db, git, registries }: Parts): Tasks {
     const target = await registries.scanTarget(db, registryId);
     if (!target) return;
     try {
-      const result = await scanRegistry({ git, remote: target.remote, name: target.name, signal });
+      const result = await scanRegistry({ ...target, git, signal });
       await transact(db, (tx) => registries.reportScan(tx, target, result));
     } catch (error) {
       // The record never waits for a scan that does not come, even when every further attempt fails too.
       const report = () =>
-        transact(db, (tx) => registries.reportScan(tx, target, { ok: false, error: FAULT }));
+        transact(db, (tx) => registries.reportScan(tx, target, { outcome: 'failed', error: FAULT }));
       if (!signal.aborted) await report().catch(() => undefined);
       throw error;
     }

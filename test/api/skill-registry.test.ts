@@ -1,8 +1,10 @@
 import { once } from 'node:events';
-import { rename } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { enqueue } from '../../src/work/enqueue.ts';
 import {
   type RegistryWorld,
   registriesOf,
@@ -10,6 +12,7 @@ import {
   startRegistryWorld,
   twoSkills,
 } from '../world/skill-registry.ts';
+import { startWorld } from '../world/world.ts';
 
 let here: RegistryWorld;
 
@@ -220,6 +223,53 @@ describe('a skill registry', () => {
     expect(await here.generation(id)).toBe(before);
   });
 
+  test('does not take the result of a scan that began before the last one', async () => {
+    const id = await here.makeEnvironment();
+    const { name, url } = await here.makeRepository();
+    const made = (await here.addRegistry(id, url)).body;
+    const later = new Date(Date.now() + 60_000);
+    await here.world.db
+      .updateTable('skill_registry')
+      .set({ scanned_at: later })
+      .where('id', '=', made.registry.id)
+      .execute();
+    await here.host.commit(name, { 'new/SKILL.md': skillFile('new', 'Is new.') });
+    await enqueue(here.world.db, { name: 'skill_registry.scan', payload: { registry_id: made.registry.id } });
+    await here.world.drainJobs();
+    expect(await here.listRegistries(id)).toEqual([made.registry]);
+  });
+
+  test('says so when the fault is ours, and recovers', async () => {
+    const own = await startWorld({ environment: { REPLICA_ALLOW_PRIVATE_TARGETS: 'true' } });
+    try {
+      const { call } = await own.org();
+      const { url } = await here.makeRepository();
+      const cache = join(own.folder, 'git');
+      await rm(cache, { recursive: true, force: true });
+      await writeFile(cache, 'in the way');
+      const made = await call('POST', registriesOf('global'), { url });
+      expect(made.body).toMatchObject({ error: expect.stringMatching(/fault on our side/), repo_skills: [] });
+      await rm(cache);
+      const read = async () => (await call('GET', registriesOf('global'))).body.registries[0].error;
+      await expect.poll(read, { timeout: 20_000 }).toBeNull();
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('shows at most 512 KiB of skills and says that there are more', async () => {
+    const files = Object.fromEntries(
+      Array.from({ length: 300 }, (_, at) => [`s${at}/SKILL.md`, skillFile(`s${at}`, 'd'.repeat(2_000))]),
+    );
+    const id = await here.makeEnvironment();
+    await here.addRegistry(id, (await here.makeRepository(files)).url);
+    const read = async () => (await here.listRegistries(id))[0];
+    await expect.poll(async () => (await read()).error, { timeout: 25_000 }).toMatch(/more skills than/);
+    const { repo_skills } = await read();
+    expect(repo_skills.length).toBeGreaterThan(250);
+    expect(repo_skills.length).toBeLessThan(262);
+  });
+
   test('shows at most 500 skills and says that there are more', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 501 }, (_, at) => [`s${String(at).padStart(3, '0')}/SKILL.md`, '']),
@@ -228,7 +278,7 @@ describe('a skill registry', () => {
     const { registry } = (await here.addRegistry(id, (await here.makeRepository(files)).url)).body;
     await expect
       .poll(async () => (await here.listRegistries(id))[0].error, { timeout: 25_000 })
-      .toMatch(/more than 500 skills/);
+      .toMatch(/more skills than/);
     const [listed] = await here.listRegistries(id);
     expect(listed.id).toBe(registry.id);
     expect(listed.repo_skills).toHaveLength(500);

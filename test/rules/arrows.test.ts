@@ -41,7 +41,9 @@ describe('import arrows', () => {
     const outside = sources
       .filter(({ file }) => folderOf(file) === 'contract')
       .flatMap(({ file, imports }) =>
-        imports.filter((name) => !name.startsWith('src/') && name !== 'zod').map((name) => `${file} → ${name}`),
+        imports
+          .filter((name) => !name.startsWith('src/') && name !== 'zod')
+          .map((name) => `${file} → ${name}`),
       );
     expect(outside).toEqual([]);
   });

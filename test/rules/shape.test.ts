@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import { readSources } from './sources.ts';
 
-const everything = [...readSources('src/**/*.ts'), ...readSources('test/**/*.ts'), ...readSources('bench/**/*.ts')];
+const everything = [
+  ...readSources('src/**/*.ts'),
+  ...readSources('test/**/*.ts'),
+  ...readSources('bench/**/*.ts'),
+];
 const generated = 'src/db/schema.ts';
 
 test('no file is longer than 400 lines', () => {
@@ -21,6 +25,8 @@ test('no test is skipped, focused or left for later', () => {
 });
 
 test('no source has a default export', () => {
-  const wrong = everything.filter(({ text, file }) => /^export default/m.test(text) && !file.includes('rules/shape'));
+  const wrong = everything.filter(
+    ({ text, file }) => /^export default/m.test(text) && !file.includes('rules/shape'),
+  );
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });

@@ -9,7 +9,9 @@ export type Source = { file: string; text: string; imports: string[] };
 export function readSources(pattern: string): Source[] {
   return globSync(pattern, { cwd: root }).map((file) => {
     const text = readFileSync(path.join(root, file), 'utf8');
-    const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+    const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(
+      (match) => match[1] ?? '',
+    );
     const imports = specifiers.map((name) =>
       name.startsWith('.') ? path.normalize(path.join(path.dirname(file), name)) : name,
     );

@@ -34,7 +34,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 async function startOwnServer(starting: AsyncDisposableStack): Promise<string> {
   const folder = mkdtempSync(path.join(tmpdir(), 'replica-test-'));
   starting.defer(() => rmSync(folder, { recursive: true, force: true }));
-  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '400' };
+  const settings = {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: '400',
+  };
   const server = await startEmbeddedPostgres({ dataDir: folder, settings });
   starting.defer(() => server.stop());
   return server.connectionString;

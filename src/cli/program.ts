@@ -1,0 +1,55 @@
+import { Command } from 'commander';
+import { ApiError } from '../client/client.ts';
+import { version } from '../lib/version.ts';
+import { apiCommand } from './api.ts';
+import { configCommand } from './config.ts';
+import { keysCommand } from './keys.ts';
+import { loginCommand } from './login.ts';
+import { migrateCommand } from './migrate.ts';
+import { secretsCommand } from './secrets.ts';
+import { serveCommand } from './serve.ts';
+
+/** Errors whose message is already the one line an operator needs. By name, so that no part is loaded for it. */
+const plain = new Set([
+  'CommandError',
+  'ConfigError',
+  'DatabaseUnreachableError',
+  'EmbeddedPostgresError',
+  'FolderLockedError',
+  'KeyRingError',
+  'MigrationError',
+  'SealError',
+]);
+
+export async function run(): Promise<void> {
+  const program = new Command('replica')
+    .description('Runs AI coding agents in workspaces on your own machines.')
+    .version(version)
+    .showHelpAfterError('Add --help to see what this command takes.')
+    .addCommand(serveCommand())
+    .addCommand(configCommand())
+    .addCommand(migrateCommand())
+    .addCommand(secretsCommand())
+    .addCommand(loginCommand())
+    .addCommand(keysCommand())
+    .addCommand(apiCommand());
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    console.error(`replica: ${explain(error)}`);
+    process.exitCode = 1;
+  }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ApiError) {
+    const details = error.details && !error.message.includes(error.details) ? `\n  ${error.details}` : '';
+    return `${error.message} (${error.status} ${error.code})${details}`;
+  }
+  if (error instanceof Error && plain.has(error.name)) return error.message;
+  const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined;
+  if (cause?.code === 'ECONNREFUSED') return 'the service does not answer there; is "script/server" running?';
+  const code = (error as NodeJS.ErrnoException)?.code;
+  if (code === 'EADDRINUSE') return `${(error as Error).message}: choose another port with REPLICA_PORT.`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
