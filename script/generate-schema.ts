@@ -13,6 +13,17 @@ const pool = new pg.Pool({ connectionString: url });
 await migrate(pool);
 await pool.end();
 const generator = path.resolve(import.meta.dirname, '../node_modules/.bin/kysely-codegen');
-const options = ['--dialect', 'postgres', '--url', url, '--out-file', file, '--log-level', 'error'];
+const options = [
+  '--dialect',
+  'postgres',
+  '--url',
+  url,
+  '--out-file',
+  file,
+  '--log-level',
+  'error',
+  '--exclude-pattern',
+  'graphile_worker.*',
+];
 const run = spawnSync(generator, options, { stdio: 'inherit' });
 process.exitCode = run.status ?? 1;

@@ -101,7 +101,7 @@ export const settings = {
   workerConcurrency: setting({
     variable: 'REPLICA_WORKER_CONCURRENCY',
     schema: integer(1, 100),
-    fallback: '8',
+    fallback: '16',
     description: 'Jobs each process runs at once.',
   }),
   logLevel: setting({

@@ -173,6 +173,7 @@ export async function wire(options: WireOptions): Promise<Wired> {
       await workers?.stop();
       await workPool.end();
       await authenticator.stop();
+      await catalog.close();
     },
   };
 }

@@ -11,4 +11,6 @@ export async function deleteExpired(db: Db, at: Date): Promise<void> {
   // A device that still polls is told that its code ran out, so the row stays for a while.
   await db.deleteFrom('device_code').where('expires_at', '<', before).execute();
   await db.deleteFrom('login_verification').where('expires_at', '<', at).execute();
+  // One row for each address and path that was ever counted; the longest count goes over a minute.
+  await db.deleteFrom('login_attempt').where('last_request', '<', before.getTime()).execute();
 }

@@ -56,7 +56,7 @@ type LooseCall = {
 /** Sends one operation; for callers that know it only by name, such as the command line. */
 export async function send(options: ClientOptions, operation: Operation, call: LooseCall): Promise<unknown> {
   const headers: Record<string, string> = { accept: 'application/json' };
-  if (options.token) headers['authorization'] = `Bearer ${options.token}`;
+  if (options.token) headers.authorization = `Bearer ${options.token}`;
   if (call.idempotencyKey) headers['idempotency-key'] = call.idempotencyKey;
   if (call.body !== undefined) headers['content-type'] = 'application/json';
   const answer = await (options.fetch ?? fetch)(urlOf(options.baseUrl, operation, call), {

@@ -19,14 +19,14 @@ export async function migrate(pool: pg.Pool, migrations?: Migration[]): Promise<
   const wanted = migrations ?? (await readMigrations());
   const client = await pool.connect();
   try {
+    // The pool's limit on a statement is for requests: a migration may rewrite a large table, and another process
+    // waits for as long as that takes.
+    await client.query("select set_config('statement_timeout', '0', false)");
     await client.query('select pg_advisory_lock($1)', [LOCK_KEY]);
-    try {
-      return await applyMissing(client, wanted);
-    } finally {
-      await client.query('select pg_advisory_unlock($1)', [LOCK_KEY]);
-    }
+    return await applyMissing(client, wanted);
   } finally {
-    client.release();
+    // Ending the session frees the lock, and no request meets a connection without the limit.
+    client.release(true);
   }
 }
 
@@ -57,8 +57,6 @@ async function applyMissing(client: pg.PoolClient, wanted: Migration[]): Promise
 async function applyOne(client: pg.PoolClient, migration: Migration): Promise<void> {
   await client.query('begin');
   try {
-    // A migration may rewrite a large table; the pool's limit on a statement is for requests.
-    await client.query('set local statement_timeout = 0');
     await client.query(migration.sql);
     await client.query('insert into schema_migration (version, name, checksum) values ($1, $2, $3)', [
       migration.version,

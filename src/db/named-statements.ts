@@ -25,7 +25,7 @@ export function nameStatements(pool: pg.Pool): PostgresPool {
       // Kysely calls with a text and its values, and with a cursor only when streaming rows, which we do not.
       const query = (text: string, values: readonly unknown[]) =>
         values.length > 0
-          ? client.query({ name: nameOf(text), text, values: [...values] })
+          ? client.query({ name: nameOf(text), text, values: values as unknown[] })
           : client.query(text);
       return {
         query: query as unknown as PostgresPoolClient['query'],

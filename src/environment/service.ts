@@ -62,12 +62,12 @@ export function createEnvironmentService(parts: Parts) {
 
   async function list(db: Db, caller: Caller) {
     await findGlobal(db, caller.organizationId);
-    return store.selectCounted(db, caller.organizationId);
+    return store.selectCounted(db, { organizationId: caller.organizationId });
   }
 
   async function read(db: Db, caller: Caller, environmentId: string) {
     const id = environmentId === 'global' ? (await findGlobal(db, caller.organizationId)).id : environmentId;
-    const [row] = await store.selectCounted(db, caller.organizationId, id);
+    const [row] = await store.selectOneCounted(db, { organizationId: caller.organizationId, id });
     if (!row) throw notFound('Environment');
     return row;
   }

@@ -1,5 +1,6 @@
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Db } from '../db/database.ts';
+import { prepared } from '../db/prepared.ts';
 import type { DB } from '../db/schema.ts';
 
 export type EnvironmentRow = Selectable<DB['environment']>;
@@ -35,41 +36,26 @@ export function selectGlobal(db: Db, organizationId: string): Promise<Environmen
 }
 
 /**
- * Does nothing when another request has made it in the meantime. The condition is no parameter: the planner must
- * see that it is the one of the index.
+ * Does nothing when another request has made it in the meantime. Every unique index counts: with only the one of the
+ * Global environment named, a request that runs at the same moment meets the index of names first and fails.
  */
 export async function insertGlobal(db: Db, row: Insertable<DB['environment']>): Promise<void> {
   await db
     .insertInto('environment')
     .values({ ...row, is_global: true })
-    .onConflict((conflict) => conflict.column('organization_id').where(sql<boolean>`is_global`).doNothing())
+    .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
 
-export function selectCounted(
-  db: Db,
-  organizationId: string,
-  id?: string,
-): Promise<(EnvironmentRow & EnvironmentCounts)[]> {
-  const count = (
-    table: 'environment_variable' | 'environment_file' | 'environment_skill' | 'environment_mcp',
-  ) =>
-    sql<number>`(select count(*)::int from ${sql.table(table)} attached where attached.environment_id = environment.id)`;
-  let query = db
-    .selectFrom('environment')
-    .selectAll()
-    .select([
-      count('environment_variable').as('variable_count'),
-      count('environment_file').as('file_count'),
-      count('environment_skill').as('skill_count'),
-      count('environment_mcp').as('mcp_count'),
-    ])
-    .where('organization_id', '=', organizationId)
-    .orderBy('is_global', 'desc')
-    .orderBy('id');
-  if (id) query = query.where('id', '=', id);
-  return query.execute();
-}
+/** All environments of an organization, the Global one first. */
+export const selectCounted = prepared(['organizationId'], (db, { organizationId }) =>
+  counted(db).where('organization_id', '=', organizationId).orderBy('is_global', 'desc').orderBy('id'),
+);
+
+/** The one environment of that id, or none. */
+export const selectOneCounted = prepared(['organizationId', 'id'], (db, { organizationId, id }) =>
+  counted(db).where('organization_id', '=', organizationId).where('id', '=', id),
+);
 
 export async function insertEnvironment(db: Db, row: Insertable<DB['environment']>): Promise<void> {
   await db.insertInto('environment').values(row).execute();
@@ -112,4 +98,20 @@ function byId(db: Db, key: { organizationId: string; id: string }) {
     .selectAll()
     .where('organization_id', '=', key.organizationId)
     .where('id', '=', key.id);
+}
+
+function counted(db: Db) {
+  const count = (
+    table: 'environment_variable' | 'environment_file' | 'environment_skill' | 'environment_mcp',
+  ) =>
+    sql<number>`(select count(*)::int from ${sql.table(table)} attached where attached.environment_id = environment.id)`;
+  return db
+    .selectFrom('environment')
+    .selectAll()
+    .select([
+      count('environment_variable').as('variable_count'),
+      count('environment_file').as('file_count'),
+      count('environment_skill').as('skill_count'),
+      count('environment_mcp').as('mcp_count'),
+    ]);
 }

@@ -43,7 +43,7 @@ const failures: Failure[] = [
   },
   {
     pattern:
-      /repository '.*' not found|returned error: 404|does not appear to be a git repository|no such file or directory/i,
+      /repository '[^'\n]*' not found|returned error: 404|does not appear to be a git repository|no such file or directory/i,
     kind: 'not_found',
     message: () => 'The git host knows no repository at this URL.',
   },

@@ -1,19 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import helmet from '@fastify/helmet';
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Caller } from '../account/caller.ts';
 import { AppError, errorCodeHeader, notFound } from '../contract/error.ts';
 import type { Operation } from '../contract/operation.ts';
-import { newId } from '../lib/ids.ts';
 import { JsonBodyError, parseJsonBody } from '../lib/json-body.ts';
 import { toAppError } from './error-answer.ts';
 import type { LooseHandler } from './handler.ts';
@@ -38,6 +31,20 @@ export type AppParts = RouteParts & {
   onAnswered?: (request: { operation: string; status: number; seconds: number }) => void;
 };
 
+/** What matters for answers that are data; the pages add a content security policy of their own. */
+const securityHeaders = {
+  contentSecurityPolicy: false,
+  crossOriginEmbedderPolicy: false,
+  crossOriginOpenerPolicy: false,
+  originAgentCluster: false,
+  dnsPrefetchControl: false,
+  ieNoOpen: false,
+  permittedCrossDomainPolicies: false,
+  xssFilter: false,
+  // The proxy that ends TLS knows whether its host should be reached by TLS only.
+  hsts: false,
+} as const;
+
 const MAX_JSON_DEPTH = 64;
 /** How long a request that has begun may take to end while the service stops. */
 const DRAIN_LIMIT_MS = 30_000;
@@ -45,9 +52,8 @@ const DRAIN_LIMIT_MS = 30_000;
 /** Builds the API from the contract's table of operations. */
 export function createApp(parts: AppParts): FastifyInstance {
   const app = Fastify({
-    loggerInstance: parts.log as FastifyBaseLogger,
-    // Requests get one line of ours when they are answered.
-    logController: new LogController({ disableRequestLogging: true }),
+    // Requests get one line of ours when they are answered; a logger for each of them would cost more than that line.
+    logger: false,
     bodyLimit: parts.bodyLimitBytes,
     // A request that has arrived is answered also while the process is closing.
     return503OnClosing: false,
@@ -56,23 +62,26 @@ export function createApp(parts: AppParts): FastifyInstance {
     // Node would refuse a request without Host by itself, and without a body.
     http: { requireHostHeader: false },
     genReqId: (request) => requestId(request.headers['x-request-id']),
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    frameworkErrors: (error, request, reply) => sendError(parts.log, error, request, reply),
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
     routerOptions: { maxParamLength: 1_000, ignoreTrailingSlash: true },
   });
   app.decorateRequest('caller', null);
   app.decorateRequest('rawBody', null);
-  app.register(helmet, { contentSecurityPolicy: false });
-  app.addHook('onRequest', async (request, reply) => {
+  app.register(helmet, securityHeaders);
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
-    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
-      throw new AppError('invalid_request', 'The request has no Host header.');
+    const lacksHost = request.headers.host === undefined && request.raw.httpVersion === '1.1';
+    done(lacksHost ? new AppError('invalid_request', 'The request has no Host header.') : undefined);
   });
   readJsonBodies(app);
   drainOnClose(app);
-  app.setErrorHandler(sendError);
-  app.setNotFoundHandler((request, reply) => sendError(notFound('Path'), request, reply));
-  app.addHook('onResponse', async (request, reply) => logAnswer(parts, request, reply));
+  app.setErrorHandler((error, request, reply) => sendError(parts.log, error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendError(parts.log, notFound('Path'), request, reply));
+  app.addHook('onResponse', (request, reply, done) => {
+    logAnswer(parts, request, reply);
+    done();
+  });
   for (const [name, operation] of Object.entries(parts.operations)) {
     const handler = parts.handlers[name];
     if (!handler) throw new Error(`operation ${name} has no handler`);
@@ -81,13 +90,10 @@ export function createApp(parts: AppParts): FastifyInstance {
   return app;
 }
 
-export function sendError(
-  error: FastifyError | AppError | unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-) {
+function sendError(log: Logger, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const refusal = toAppError(error);
-  if (refusal.status >= 500) request.log.error({ err: refusal.cause ?? refusal }, 'request.failed');
+  if (refusal.status >= 500)
+    log.error({ reqId: request.id, err: refusal.cause ?? refusal }, 'request.failed');
   return (
     reply
       .code(refusal.status)
@@ -125,8 +131,9 @@ function readJsonBodies(app: FastifyInstance): void {
  */
 function drainOnClose(app: FastifyInstance): void {
   let isClosing = false;
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, _payload, done) => {
     if (isClosing) reply.header('connection', 'close');
+    done();
   });
   app.addHook('preClose', async () => {
     isClosing = true;
@@ -144,8 +151,9 @@ function logAnswer(parts: AppParts, request: FastifyRequest, reply: FastifyReply
   const operation = request.routeOptions.config.operation ?? 'none';
   const seconds = reply.elapsedTime / 1000;
   parts.onAnswered?.({ operation, status: reply.statusCode, seconds });
-  request.log.info(
+  parts.log.info(
     {
+      reqId: request.id,
       method: request.method,
       operation,
       status: reply.statusCode,
@@ -159,8 +167,14 @@ function logAnswer(parts: AppParts, request: FastifyRequest, reply: FastifyReply
   );
 }
 
+const processId = randomBytes(9).toString('base64url');
+let requests = 0;
+
+/** The caller's id, or one of this process: unique like a UUID, and made without asking for randomness each time. */
 function requestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : newId();
+  if (typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header)) return header;
+  requests += 1;
+  return `${processId}-${requests.toString(36)}`;
 }
 
 /** What is not even HTTP gets the same error body, written by hand. */

@@ -21,12 +21,13 @@ export function toAppError(error: unknown): AppError {
   const code = codeOf(error);
   const framework = frameworkErrors[code];
   if (framework) return new AppError(framework[0], framework[1], null, error);
-  if (isDatabaseAway(error, code)) {
-    return new AppError('unavailable', 'The database cannot be reached; try again shortly.', null, error);
-  }
+  // Before the next look at the code: a caller who goes away in the middle of a body is a broken connection too.
   const status = (error as { statusCode?: unknown })?.statusCode;
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new AppError('invalid_request', 'The request is malformed.', messageOf(error), error);
+  }
+  if (isDatabaseAway(error, code)) {
+    return new AppError('unavailable', 'The database cannot be reached; try again shortly.', null, error);
   }
   return new AppError(
     'internal_error',

@@ -4,15 +4,26 @@ import type { Operation } from '../contract/operation.ts';
 
 type Raw = { params: unknown; query: unknown; body: unknown };
 
+/** An id that no row has. */
+const ABSENT_ID = '00000000-0000-0000-0000-000000000000';
+
 /** Parses what came over the wire with the operation's schemas, or refuses it. */
 export function parseInput(operation: Operation, raw: Raw) {
-  const params = operation.params?.safeParse(raw.params);
-  if (params && !params.success) throw notFound('Resource');
   return {
-    params: params?.data,
+    params: operation.params && parseParams(operation.params, raw.params as object),
     query: parsePart('query', operation.query, raw.query),
     body: parsePart('body', operation.body, raw.body),
   };
+}
+
+/** Text that is no id is read as an id that never was, so that both get the same answer. */
+function parseParams(schema: z.ZodObject, raw: object): unknown {
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const wrong = parsed.error.issues.map((issue) => [String(issue.path[0]), ABSENT_ID]);
+  const absent = schema.safeParse({ ...raw, ...Object.fromEntries(wrong) });
+  if (!absent.success) throw notFound('Resource');
+  return absent.data;
 }
 
 function parsePart(part: 'query' | 'body', schema: z.ZodType | undefined, value: unknown): unknown {

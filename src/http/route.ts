@@ -43,7 +43,7 @@ export function registerRoute(
     config: { operation: route.name },
     onRequest: (request, reply) => parts.admit(operation, request, reply),
     handler: async (request, reply) => {
-      const answer = await perform(parts, { operation, handler, request, signal: abortedWhenGone(reply) });
+      const answer = await perform(parts, { operation, handler, request, reply });
       parts.inspectAnswer?.(operation, answer);
       return reply.code(answer.status).send(answer.body);
     },
@@ -54,17 +54,31 @@ type Performance = {
   operation: Operation;
   handler: LooseHandler;
   request: FastifyRequest;
-  signal: AbortSignal;
+  reply: FastifyReply;
 };
 
 async function perform(parts: RouteParts, performance: Performance): Promise<StoredAnswer> {
-  const { operation, handler, request, signal } = performance;
+  const { operation, handler, request, reply } = performance;
   const input = parseInput(operation, request);
   const caller = request.caller;
-  const run = (db: Db) => handler({ ...input, caller, db, signal });
+  // Most handlers never wait for anything but the database, so the signal is made when it is asked for.
+  let signal: AbortSignal | null = null;
+  const getSignal = () => {
+    signal ??= abortedWhenGone(reply);
+    return signal;
+  };
+  const run = (db: Db) =>
+    handler({
+      ...input,
+      caller,
+      db,
+      get signal() {
+        return getSignal();
+      },
+    });
   if (operation.method === 'GET' || operation.transaction === false) {
     const { status, body, settle } = await run(parts.db);
-    return { status, body: settle ? await settle(parts.db, signal) : body };
+    return { status, body: settle ? await settle(parts.db, getSignal()) : body };
   }
   const key =
     operation.method === 'POST' && caller ? parseIdempotencyKey(request.headers['idempotency-key']) : null;
@@ -72,7 +86,7 @@ async function perform(parts: RouteParts, performance: Performance): Promise<Sto
     if (!key || !caller) return { answer: await run(tx), recordId: null };
     return runOnce(parts, { tx, caller, key, request, run });
   });
-  return settleAnswer(parts, done, signal);
+  return done.answer.settle ? settleAnswer(parts, done, getSignal()) : done.answer;
 }
 
 type Outcome = { answer: LooseAnswer; recordId: string | null };

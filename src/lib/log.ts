@@ -8,7 +8,10 @@ export function createLog(level: string): Logger {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: ['*.authorization', '*.password', '*.secret', '*.api_key', '*.token'], censor: '[secret]' },
+      redact: {
+        paths: ['*.authorization', '*.password', '*.secret', '*.api_key', '*.token'],
+        censor: '[secret]',
+      },
     },
     pino.destination({ fd: 2, sync: false }),
   );

@@ -5,6 +5,7 @@ import { anyOf, type RepositoryRow, rowColumns } from './store.ts';
 
 export type CheckProgress = {
   id: string;
+  organization_id: string;
   checks_requested: number;
   checks_settled: number;
   checked_at: Date | null;
@@ -35,7 +36,7 @@ export function selectProgress(
 ): Promise<CheckProgress[]> {
   let query = db
     .selectFrom('repository')
-    .select(['id', 'checks_requested', 'checks_settled', 'checked_at'])
+    .select(['id', 'organization_id', 'checks_requested', 'checks_settled', 'checked_at'])
     .where('id', '=', anyOf(wanted.ids));
   if (wanted.organizationId) query = query.where('organization_id', '=', wanted.organizationId);
   return query.orderBy('id').execute();
@@ -65,16 +66,18 @@ export async function settleCheck(db: Db, id: string, settlement: Settlement): P
 }
 
 /** Repositories whose last check is older than `before`, longest waiting first; those another process holds are left out. */
-export async function lockDue(db: Db, wanted: { before: Date; limit: number }): Promise<string[]> {
+export function lockDue(
+  db: Db,
+  wanted: { before: Date; limit: number },
+): Promise<Pick<RepositoryRow, 'id' | 'organization_id'>[]> {
   const due = sql<Date>`coalesce(checked_at, created_at)`;
-  const rows = await db
+  return db
     .selectFrom('repository')
-    .select('id')
+    .select(['id', 'organization_id'])
     .where(due, '<', wanted.before)
     .orderBy(due)
     .limit(wanted.limit)
     .forNoKeyUpdate()
     .skipLocked()
     .execute();
-  return rows.map((row) => row.id);
 }

@@ -31,6 +31,7 @@ export type CheckResult =
 export const CHECK_TASK = 'repository.check';
 
 const CHECK_ATTEMPTS = 3;
+const CHECK_LANES = 4;
 /** A check this recent answers a reader. */
 const FRESH_MS = 10_000;
 const REFRESH_WAIT_MS = 8_000;
@@ -43,7 +44,7 @@ export function createRepositoryChecks({ credentials, warmPools, now }: Parts) {
   /** Asks for a check in the transaction of `db`, and shows the repository as `checking`. */
   async function request(db: Db, id: string): Promise<RepositoryRow> {
     const row = await store.announceCheck(db, id);
-    await enqueueCheck(db, { id });
+    await enqueueCheck(db, row);
     return row;
   }
 
@@ -91,7 +92,7 @@ export function createRepositoryChecks({ credentials, warmPools, now }: Parts) {
   async function ask(tx: Tx, stale: readonly store.CheckProgress[]): Promise<store.CheckProgress[]> {
     for (const row of stale) {
       if (!isPending(row)) await store.countCheck(tx, row.id);
-      await enqueueCheck(tx, { id: row.id });
+      await enqueueCheck(tx, row);
     }
     return store.selectProgress(tx, { ids: stale.map(({ id }) => id) });
   }
@@ -100,13 +101,13 @@ export function createRepositoryChecks({ credentials, warmPools, now }: Parts) {
   async function requestDue(db: Db): Promise<number> {
     const startMs = now().getTime();
     return transact(db, async (tx) => {
-      const ids = await store.lockDue(tx, { before: new Date(startMs - DUE_AFTER_MS), limit: DUE_BATCH });
-      for (const [index, id] of ids.entries()) {
-        const runAt = new Date(startMs + Math.floor((DUE_SPREAD_MS * index) / ids.length));
-        await store.countCheck(tx, id);
-        await enqueueCheck(tx, { id, runAt });
+      const due = await store.lockDue(tx, { before: new Date(startMs - DUE_AFTER_MS), limit: DUE_BATCH });
+      for (const [index, row] of due.entries()) {
+        const runAt = new Date(startMs + Math.floor((DUE_SPREAD_MS * index) / due.length));
+        await store.countCheck(tx, row.id);
+        await enqueueCheck(tx, row, runAt);
       }
-      return ids.length;
+      return due.length;
     });
   }
 
@@ -142,15 +143,23 @@ export function createRepositoryChecks({ credentials, warmPools, now }: Parts) {
   return { request, settled, refresh, requestDue, begin, openCredential, report };
 }
 
-/** One job waits for each repository and one runs, however often a check is asked for. */
-async function enqueueCheck(db: Db, { id, runAt }: { id: string; runAt?: Date }): Promise<void> {
+/**
+ * One job waits for each repository and one runs, however often a check is asked for. The lanes keep an organization
+ * whose git hosts are slow from taking every worker.
+ */
+async function enqueueCheck(
+  db: Db,
+  { id, organization_id }: Pick<RepositoryRow, 'id' | 'organization_id'>,
+  runAt?: Date,
+): Promise<void> {
+  const lane = Number.parseInt(id.slice(-4), 16) % CHECK_LANES;
   await enqueue(db, {
     name: CHECK_TASK,
     payload: { repository_id: id },
     key: `${CHECK_TASK}:${id}`,
     // A check that is only due must not put off one that somebody waits for.
     keyMode: runAt ? 'preserve_run_at' : 'replace',
-    queue: `repository:${id}`,
+    queue: `${CHECK_TASK}:${organization_id}:${lane}`,
     maxAttempts: CHECK_ATTEMPTS,
     ...(runAt && { runAt }),
   });

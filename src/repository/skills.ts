@@ -158,10 +158,13 @@ function lineField(matter: string, field: keyof Fields): string {
   );
 }
 
+/** White space is named one by one: `\s` also takes line ends, and then a file of empty lines costs its square. */
+const headingLines = /^[ \t]*#.*$/gm;
+
 function firstParagraph(body: string): string {
   const paragraphs = body
     .split(/\r?\n[ \t]*\r?\n/)
-    .map((paragraph) => paragraph.replace(/^\s*#.*$/gm, '').trim());
+    .map((paragraph) => paragraph.replace(headingLines, '').trim());
   return paragraphs.find((paragraph) => paragraph !== '') ?? '';
 }
 

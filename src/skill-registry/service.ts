@@ -36,8 +36,6 @@ export type ScanTarget = {
 };
 
 const MAX_REGISTRIES = 20;
-/** The index over URLs takes no longer keys. */
-const MAX_URL_LENGTH = 2_048;
 const SETTLE_MS = 10_000;
 const SETTLE_POLL_MS = 100;
 const RESCAN_AFTER_MS = 15 * 60_000;
@@ -194,11 +192,7 @@ async function requestScan(
 
 function parseUrl(text: string, allowPrivateTargets: boolean): GitUrl {
   try {
-    const url = parseGitUrl(text, { allowPrivateTargets });
-    if (url.url.length <= MAX_URL_LENGTH) return url;
-    throw new GitUrlError(
-      `The git URL is longer than ${MAX_URL_LENGTH} characters when it is percent-encoded.`,
-    );
+    return parseGitUrl(text, { allowPrivateTargets });
   } catch (error) {
     if (error instanceof GitUrlError) throw new AppError('invalid_request', error.message, null, error);
     throw error;

@@ -80,6 +80,23 @@ describe('replica serve', () => {
     expect(folder.postmasterPid()).toBe(postmaster);
   });
 
+  test('a database server that is killed comes back, and so does everything that uses it', async () => {
+    const folder = await newFolder();
+    await folder.serve();
+    const call = caller(folder.baseUrl, folder.bootstrap().api_key);
+    expect((await call('POST', '/v1/environments', { name: 'before' })).status).toBe(201);
+    process.kill(folder.postmasterPid(), 'SIGKILL');
+    const after = async () => (await call('POST', '/v1/environments', { name: 'after' })).status;
+    await expect.poll(after, { timeout: 30_000 }).toBeOneOf([201, 409]);
+    const { body } = await call('GET', '/v1/environments');
+    expect(body.environments).toHaveLength(3);
+    // A job is worked off: a repository that cannot be reached leaves its first status.
+    const made = await call('POST', '/v1/repositories', { url: 'https://git.invalid/acme/site' });
+    const status = async () =>
+      (await call('GET', `/v1/repositories/${made.body.repository.id}`)).body.repository.status;
+    await expect.poll(status, { timeout: 30_000 }).toBe('error');
+  });
+
   test.each([
     [{ REPLICA_PORT: 'seventy' }, 'REPLICA_PORT is wrong'],
     [{ REPLICA_SECRET_KEY: 'short' }, 'REPLICA_SECRET_KEY'],
