@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import type { Logger } from 'pino';
@@ -9,6 +8,7 @@ import { startEmbeddedPostgres } from './db/embedded/start.ts';
 import { superviseEmbeddedPostgres } from './db/embedded/supervise.ts';
 import { migrate } from './db/migrate.ts';
 import { lockFolder } from './lib/folder-lock.ts';
+import { makeFolder } from './lib/make-folder.ts';
 import { writePrivateFile } from './lib/private-file.ts';
 import { loadKeyRing } from './secret/key-ring.ts';
 import { createSealer, type Sealer } from './secret/seal.ts';
@@ -21,6 +21,8 @@ type StartOptions = {
   config: Config;
   log: Logger;
   onProgress?: (line: string) => void;
+  /** Ends the start; what it has begun is ended too. */
+  signal?: AbortSignal;
   inspectAnswer?: Parameters<typeof wire>[0]['inspectAnswer'];
 };
 
@@ -32,17 +34,19 @@ export async function startService({
   config,
   log,
   onProgress = () => {},
+  signal,
   inspectAnswer,
 }: StartOptions): Promise<Service> {
   await using starting = new AsyncDisposableStack();
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(config.dataDir);
   const lock = lockFolder(config.dataDir, { role: 'replica serve' });
   starting.defer(() => lock.release());
 
   const sealer = openSealer(config);
-  const database = await connect({ config, log, onProgress });
+  const database = await connect({ config, log, onProgress, signal });
   starting.defer(() => database.close());
-  const applied = await prepareDatabase(database, log);
+  signal?.throwIfAborted();
+  const applied = await migrate(database.pool);
   if (applied.length > 0) onProgress(`Applied ${applied.length} database migrations.`);
 
   const port = config.port === 0 ? await freePort(config.host) : config.port;
@@ -51,8 +55,10 @@ export async function startService({
   const wired = await wire({ config, log, database, sealer, baseUrl, inspectAnswer });
   starting.defer(() => wired.stop());
   const firstStart = await wired.bootstrap(async (made) => writeBootstrapFile(config, baseUrl, made));
+  signal?.throwIfAborted();
   await wired.start();
   await wired.app.listen({ host: config.host, port });
+  signal?.throwIfAborted();
 
   const running = starting.move();
   return { baseUrl, firstStart, stop: () => running.disposeAsync() };
@@ -70,6 +76,7 @@ function writeBootstrapFile(config: Config, baseUrl: string, made: FirstStart): 
 }
 
 type ConnectOptions = Required<Pick<StartOptions, 'config' | 'log' | 'onProgress'>> & {
+  signal?: AbortSignal | undefined;
   /** The embedded server belongs to another process: it is neither supervised nor stopped. */
   isGuest?: boolean;
 };
@@ -79,6 +86,7 @@ export async function connect({
   config,
   log,
   onProgress,
+  signal,
   isGuest = false,
 }: ConnectOptions): Promise<Database> {
   if (config.databaseUrl) {
@@ -89,7 +97,7 @@ export async function connect({
   const { dataDir } = config;
   const server = isGuest
     ? { ...(await startEmbeddedPostgres({ dataDir, onProgress })), stop: async () => {} }
-    : await superviseEmbeddedPostgres({ dataDir, onProgress, log });
+    : await superviseEmbeddedPostgres({ dataDir, onProgress, log, ...(signal && { signal }) });
   const database = openDatabase({ url: server.connectionString, poolSize: config.databasePoolSize, log });
   return {
     ...database,

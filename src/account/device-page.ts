@@ -4,7 +4,7 @@ import type { Operation } from '../contract/operation.ts';
 import type { RouteParts } from '../http/route.ts';
 import { deviceScript, deviceStyle } from './device-page-assets.ts';
 import type { Identity } from './identity.ts';
-import { identityPath } from './identity-options.ts';
+import { identityPath } from './identity-endpoints.ts';
 
 const operation = {
   method: 'GET',

@@ -2,6 +2,10 @@ import { z } from 'zod';
 import { email } from '../contract/account.ts';
 import { id, text } from '../contract/common.ts';
 
+/** The address header by which the HTTP side tells who calls; it is never taken from outside. */
+export const clientAddressHeader = 'x-replica-client-address';
+export const identityPath = '/v1/auth';
+
 /** A path of better-auth that callers may use, and what they may send to it. */
 export type IdentityEndpoint = {
   method: 'GET' | 'POST';

@@ -9,10 +9,7 @@ import type { Logger } from 'pino';
 import { deviceClientId, passwordLength } from '../contract/account.ts';
 import { newId } from '../lib/ids.ts';
 import { accessTokenAlgorithm, accessTokenSeconds, signingKeyGraceSeconds } from './access-token.ts';
-
-/** The address header by which the HTTP side tells who calls; it is never taken from outside. */
-export const clientAddressHeader = 'x-replica-client-address';
-export const identityPath = '/v1/auth';
+import { clientAddressHeader, identityPath } from './identity-endpoints.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
 const MINUTE_SECONDS = 60;

@@ -4,8 +4,12 @@ import type { Operation } from '../contract/operation.ts';
 import type { RouteParts } from '../http/route.ts';
 import { registerDevicePage } from './device-page.ts';
 import type { Identity } from './identity.ts';
-import { type IdentityEndpoint, identityEndpoints } from './identity-endpoints.ts';
-import { clientAddressHeader, identityPath } from './identity-options.ts';
+import {
+  clientAddressHeader,
+  type IdentityEndpoint,
+  identityEndpoints,
+  identityPath,
+} from './identity-endpoints.ts';
 
 type Parts = { identity: Identity } & Pick<RouteParts, 'admit'>;
 

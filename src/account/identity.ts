@@ -1,89 +1,38 @@
-import { betterAuth } from 'better-auth';
-import type { Logger } from 'pino';
 import type { Db } from '../db/database.ts';
-import type { Role } from './caller.ts';
-import { identityOptions } from './identity-options.ts';
-import { selectLoginOrganization } from './store.ts';
+import type { IdentityLibrary, IdentityParts } from './identity-library.ts';
 
-/** Accounts, passwords, sessions, device logins and signed tokens. All of it is better-auth's work. */
 export type Identity = ReturnType<typeof createIdentity>;
+type Enrolment = ReturnType<IdentityLibrary['within']>;
 
-type Parts = { db: Db; secret: string; baseUrl: string; log: Logger };
-
-export function createIdentity({ db, secret, baseUrl, log }: Parts) {
-  const options = identityOptions({
-    secret,
-    baseUrl,
-    log,
-    organizationOf: (login) => selectLoginOrganization(db, login),
-  });
-  const auth = betterAuth({
-    ...options,
-    // Nobody signs up by themselves: people come in by an invitation, see `acceptInvitation`.
-    emailAndPassword: { ...options.emailAndPassword, disableSignUp: true },
-    database: { db, type: 'postgres', transaction: true },
-  });
+/**
+ * Accounts, passwords, sessions, device logins and signed tokens. All of it is better-auth's work, which is loaded
+ * when it is first needed: it takes as long to load as the rest of the service, and requests with a key never need it.
+ */
+export function createIdentity(parts: IdentityParts) {
+  let loading: Promise<IdentityLibrary> | null = null;
+  const load = () => {
+    loading ??= import('./identity-library.ts').then(({ openIdentityLibrary }) => openIdentityLibrary(parts));
+    return loading;
+  };
 
   return {
-    baseUrl,
+    baseUrl: parts.baseUrl,
 
     /** Answers a request under /v1/auth. */
-    handle: (request: Request): Promise<Response> => auth.handler(request),
+    handle: async (request: Request) => (await load()).handle(request),
 
     /** Signs the token that the person would get at /v1/auth/token. */
-    async issueAccessToken(claims: {
-      personId: string;
-      organizationId: string;
-      email: string;
-    }): Promise<string> {
-      const payload = {
-        sub: claims.personId,
-        organization_id: claims.organizationId,
-        email: claims.email,
-        iat: Math.floor(Date.now() / 1000),
-      };
-      const { token } = await auth.api.signJWT({ body: { payload } });
-      return token;
-    },
+    issueAccessToken: async (claims: Parameters<IdentityLibrary['issueAccessToken']>[0]) =>
+      (await load()).issueAccessToken(claims),
 
-    /**
-     * The same better-auth on a transaction of ours: what it writes is committed or dropped with the rest. None of this
-     * is reachable over HTTP by itself.
-     */
-    within(tx: Db) {
-      const { advanced } = options;
-      const inside = betterAuth({
-        ...options,
-        advanced: { ...advanced, database: { ...advanced.database, validateSchema: false } },
-        database: { db: tx, type: 'postgres', transaction: false },
-      });
+    /** The same on a transaction: what it writes is committed or dropped with the rest. */
+    within(tx: Db): Enrolment {
+      const inside = async () => (await load()).within(tx);
       return {
-        async signUp(wanted: { email: string; name: string; password: string }): Promise<string> {
-          const { user } = await inside.api.signUpEmail({ body: wanted });
-          return user.id;
-        },
-
-        /** A person without a password, who cannot sign in until one is set. */
-        async createPerson(wanted: { email: string; name: string }): Promise<string> {
-          const { internalAdapter } = await inside.$context;
-          const user = await internalAdapter.createUser(
-            { ...wanted, emailVerified: false },
-            { method: 'admin' },
-          );
-          return user.id;
-        },
-
-        /** The creator becomes its first admin. */
-        async createOrganization(wanted: { name: string; slug: string; creatorId: string }): Promise<string> {
-          const { creatorId: userId, ...body } = wanted;
-          const made = await inside.api.createOrganization({ body: { ...body, userId } });
-          return made.id;
-        },
-
-        async addMember(wanted: { organizationId: string; personId: string; role: Role }): Promise<void> {
-          const { personId: userId, ...body } = wanted;
-          await inside.api.addMember({ body: { ...body, userId } });
-        },
+        signUp: async (wanted) => (await inside()).signUp(wanted),
+        createPerson: async (wanted) => (await inside()).createPerson(wanted),
+        createOrganization: async (wanted) => (await inside()).createOrganization(wanted),
+        addMember: async (wanted) => (await inside()).addMember(wanted),
       };
     },
   };

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { isAPIError } from 'better-auth/api';
 import { AppError } from '../contract/error.ts';
 import type { Db } from '../db/database.ts';
 import { refusing } from '../db/violation.ts';
 import type { Caller, Role } from './caller.ts';
 import type { Identity } from './identity.ts';
+import { EmailTakenError } from './identity-error.ts';
 import * as invitations from './invitation-store.ts';
 import * as store from './store.ts';
 
@@ -78,7 +78,7 @@ export function createInvitationService({ identity, now }: Parts) {
     const enrolment = identity.within(db);
     const personId = await enrolment.signUp({ email, name, password }).catch((error) => {
       // Another invitation of the same address, from another organization, was accepted at the same moment.
-      throw isAPIError(error) && error.body?.code === 'FAILED_TO_CREATE_USER' ? personExists(email) : error;
+      throw error instanceof EmailTakenError ? personExists(email) : error;
     });
     await enrolment.addMember({ organizationId: organization.id, personId, role });
     await invitations.markAccepted(db, invitation.id);

@@ -14,7 +14,13 @@ export function apiCommand(): Command {
     .usage('<operation> [flags]')
     .description('Call any operation of the API by name and print the answer.')
     .configureHelp({ visibleOptions: () => [] })
-    .action(() => api.outputHelp());
+    .argument('[operation]')
+    .allowExcessArguments()
+    .allowUnknownOption()
+    .action((name?: string) => {
+      if (name) throw new CommandError(`there is no operation "${name}"; "replica api" lists them all.`);
+      api.outputHelp();
+    });
   for (const [name, operation] of Object.entries(operations))
     api.addCommand(operationCommand(name, operation));
   return api;
@@ -41,7 +47,11 @@ function operationCommand(name: string, operation: Operation): Command {
     const baseUrl = findBaseUrl(options);
     const isForPeople = operation.access === 'person' || operation.access === 'admin_person';
     const token =
-      operation.access === 'anyone' ? undefined : isForPeople ? await findJwt(baseUrl) : findApiKey(options);
+      operation.access === 'anyone'
+        ? undefined
+        : isForPeople
+          ? await findJwt(baseUrl)
+          : findApiKey(options, baseUrl);
     const answer = await send({ baseUrl, ...(token && { token }) }, operation, {
       ...callOf(operation, fields, options),
       idempotencyKey: options.idempotencyKey,
@@ -55,14 +65,27 @@ function fieldsOf(operation: Operation): Field[] {
     const part = operation[place];
     if (!part) return [];
     const schema = z.toJSONSchema(part, { io: 'input', unrepresentable: 'any' });
-    const required = new Set(schema.required);
-    return Object.entries(schema.properties ?? {}).map(([name, property]) => ({
+    const shapes = (schema.anyOf ?? schema.oneOf ?? [schema]).filter((shape) => typeof shape === 'object');
+    const names = new Set(shapes.flatMap((shape) => Object.keys(shape.properties ?? {})));
+    return [...names].map((name) => ({
       place,
       name,
-      required: required.has(name),
-      schema: typeof property === 'object' ? property : {},
+      required: shapes.every((shape) => shape.required?.includes(name)),
+      schema: mergeSchemas(shapes.map((shape) => shape.properties?.[name])),
     }));
   });
+}
+
+/** A field of a body that has several shapes is described by what all of them say of it. */
+function mergeSchemas(said: (z.core.JSONSchema._JSONSchema | undefined)[]): z.core.JSONSchema.BaseSchema {
+  const schemas = said.filter((schema) => typeof schema === 'object');
+  const [first = {}, ...others] = schemas;
+  if (others.length === 0) return first;
+  const values = schemas.map((schema) => schema.enum ?? (schema.const === undefined ? [] : [schema.const]));
+  if (values.every((some) => some.length > 0)) return { type: 'string', enum: values.flat() };
+  const { type, description } = first;
+  if (!others.every((other) => other.type === type)) return {};
+  return { ...(type && { type }), ...(description && { description }) };
 }
 
 function optionOf(field: Field): Option {
@@ -73,9 +96,9 @@ function optionOf(field: Field): Option {
       ? `one of ${values.join(', ')}`
       : isText(field)
         ? ''
-        : type && typeof type === 'string'
-          ? type
-          : 'JSON',
+        : type === 'object' || type === 'array' || typeof type !== 'string'
+          ? `JSON ${typeof type === 'string' ? type : ''}`.trim()
+          : type,
     description ?? '',
   ];
   return new Option(`--${flagOf(field)} <value>`, about.filter(Boolean).join('; '));
@@ -94,6 +117,7 @@ function callOf(operation: Operation, fields: Field[], options: Record<string, s
 }
 
 function parseValue(field: Field, given: string): unknown {
+  if (given === 'null' && kindsOf(field).some((kind) => kind.type === 'null')) return null;
   return isText(field) ? given : parseJson(given, `--${flagOf(field)}`);
 }
 
@@ -111,11 +135,14 @@ function readText(given: string): string {
 }
 
 /** Text and ids are taken as they stand; everything else is JSON. A value that may be null is text unless it says null. */
-function isText({ schema }: Field): boolean {
-  const kinds = schema.anyOf ?? [schema];
-  return kinds.every(
-    (kind) => typeof kind === 'object' && (kind.type === 'string' || kind.const === 'global'),
+function isText(field: Field): boolean {
+  return kindsOf(field).every(
+    ({ type, const: value }) => type === 'string' || type === 'null' || value === 'global',
   );
+}
+
+function kindsOf({ schema }: Field): z.core.JSONSchema.BaseSchema[] {
+  return (schema.anyOf ?? [schema]).filter((kind) => typeof kind === 'object');
 }
 
 /** A body field called like a flag of ours, or like the path parameter `id`, gets its place in front. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { loadConfig, settings } from '../config.ts';
+import { loadConfig, settings, unknownVariables } from '../config.ts';
 
 export function configCommand(): Command {
   return new Command('config')
@@ -16,6 +16,7 @@ export function configCommand(): Command {
         };
       });
       console.log(options.json ? JSON.stringify(rows, null, 2) : rows.map(describe).join('\n'));
+      for (const name of unknownVariables(process.env)) console.error(`replica: ${name} is not a setting.`);
       loadConfig(process.env);
     });
 }

@@ -27,17 +27,24 @@ export function withConnectionOptions(command: Command): Command {
 export function findBaseUrl(options: ConnectionOptions): string {
   const config = loadConfig(process.env);
   const url = options.server ?? config.baseUrl ?? readSession()?.baseUrl ?? readBootstrap(config)?.base_url;
-  return url ?? `http://${config.host}:${config.port}`;
+  return url?.replace(/\/+$/, '') ?? `http://${config.host}:${config.port}`;
 }
 
-export function findApiKey(options: ConnectionOptions): string {
+export function findApiKey(options: ConnectionOptions, baseUrl: string): string {
   const config = loadConfig(process.env);
-  const key = options.authKey ?? config.apiKey ?? readBootstrap(config)?.api_key;
+  const key = options.authKey ?? config.apiKey ?? findBootstrap(config, baseUrl)?.api_key;
   if (!key) throw new CommandError('no API key: pass --auth-key, or set REPLICA_API_KEY.');
   return key;
 }
 
-export function readBootstrap(config: Config): z.output<typeof bootstrapFile> | null {
+/** What the first start here wrote down, for the service of this machine alone: no other one is to see it. */
+export function findBootstrap(config: Config, baseUrl: string): z.output<typeof bootstrapFile> | null {
+  const bootstrap = readBootstrap(config);
+  const own = [bootstrap?.base_url, `http://${config.host}:${config.port}`];
+  return own.includes(baseUrl) ? bootstrap : null;
+}
+
+function readBootstrap(config: Config): z.output<typeof bootstrapFile> | null {
   try {
     return bootstrapFile.parse(JSON.parse(readFileSync(path.join(config.dataDir, 'bootstrap.json'), 'utf8')));
   } catch {

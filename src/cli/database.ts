@@ -1,8 +1,8 @@
-import { mkdirSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/database.ts';
 import { FolderLockedError, lockFolder } from '../lib/folder-lock.ts';
 import { createLog } from '../lib/log.ts';
+import { makeFolder } from '../lib/make-folder.ts';
 
 /** Runs `work` on the service's database, beside a running service or with nothing else up. */
 export async function withDatabase<T>(
@@ -11,7 +11,7 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const { config, role } = options;
   const { connect } = await import('../main.ts');
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(config.dataDir);
   const lock = lockUnlessServed(config.dataDir, role);
   const database = await connect({
     config,

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { type Client, createClient } from '../client/client.ts';
 import { loadConfig } from '../config.ts';
-import { findBaseUrl, readBootstrap } from './connection.ts';
+import { findBaseUrl, findBootstrap } from './connection.ts';
 import { CommandError } from './error.ts';
 import { fetchJwt, readSession, signIn } from './session.ts';
 
@@ -57,7 +57,7 @@ async function connect(options: KeyOptions): Promise<Client> {
 export async function findJwt(baseUrl: string): Promise<string> {
   const session = readSession();
   if (session?.baseUrl === baseUrl) return fetchJwt(session);
-  const admin = readBootstrap(loadConfig(process.env))?.admin;
+  const admin = findBootstrap(loadConfig(process.env), baseUrl)?.admin;
   if (!admin) throw new CommandError('you are not signed in: run "replica login".');
   return fetchJwt(await signIn(baseUrl, admin));
 }

@@ -16,6 +16,7 @@ const plain = new Set([
   'DatabaseUnreachableError',
   'EmbeddedPostgresError',
   'FolderLockedError',
+  'FolderUnusableError',
   'KeyRingError',
   'MigrationError',
   'SealError',
@@ -49,7 +50,16 @@ function explain(error: unknown): string {
   if (error instanceof Error && plain.has(error.name)) return error.message;
   const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined;
   if (cause?.code === 'ECONNREFUSED') return 'the service does not answer there; is "script/server" running?';
-  const code = (error as NodeJS.ErrnoException)?.code;
-  if (code === 'EADDRINUSE') return `${(error as Error).message}: choose another port with REPLICA_PORT.`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (!(error instanceof Error)) return String(error);
+  const { code = '', syscall } = error as NodeJS.ErrnoException;
+  const remedy =
+    remedies[code] ?? (syscall === 'mkdir' ? 'choose another folder with REPLICA_DATA_DIR' : null);
+  return remedy ? `${error.message}: ${remedy}.` : (error.stack ?? error.message);
 }
+
+/** What helps when the operating system refuses what a setting asks for. */
+const remedies: Record<string, string> = {
+  EADDRINUSE: 'choose another port with REPLICA_PORT',
+  EADDRNOTAVAIL: 'choose an address of this machine with REPLICA_HOST',
+  ENOTFOUND: 'choose an address of this machine with REPLICA_HOST',
+};

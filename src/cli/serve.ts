@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { Command } from 'commander';
 import { type Config, loadConfig, unknownVariables } from '../config.ts';
@@ -14,30 +16,38 @@ export function serveCommand(): Command {
       }
       const log = createLog(config.logLevel);
       const started = performance.now();
+      const signal = onFirstSignal();
       const { startService } = await import('../main.ts');
-      const service = await startService({ config, log, onProgress: (line) => console.error(line) });
+      const onProgress = (line: string) => console.error(line);
+      const service = await startService({ config, log, onProgress, signal }).catch((error: unknown) => {
+        if (signal.aborted) process.exit(0);
+        throw error;
+      });
       console.log(welcome(service, config, performance.now() - started));
-      await runUntilSignalled(service);
+      if (!signal.aborted) await once(signal, 'abort');
+      await service.stop();
+      process.exit(0);
     });
 }
 
-/** Drains on the first signal; a second one ends the process at once. */
-async function runUntilSignalled(service: Service): Promise<void> {
-  const signal = await new Promise<NodeJS.Signals>((resolve) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, resolve);
-  });
-  const giveUp = () => process.exit(1);
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, giveUp);
-  console.error(`${signal}: finishing what is in work, then stopping. Signal again to stop at once.`);
-  await service.stop();
-  process.exit(0);
+/** Aborts on the first signal, also during the start; a second one ends the process at once. */
+function onFirstSignal(): AbortSignal {
+  const stopping = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => {
+      if (stopping.signal.aborted) process.exit(1);
+      console.error(`${name}: finishing what is in work, then stopping. Signal again to stop at once.`);
+      stopping.abort();
+    });
+  }
+  return stopping.signal;
 }
 
 function welcome({ baseUrl, firstStart }: Service, config: Config, startMs: number): string {
-  const file = path.relative(process.cwd(), path.join(config.dataDir, 'bootstrap.json')) || 'bootstrap.json';
+  const bootstrapFile = path.join(config.dataDir, 'bootstrap.json');
   const credentials = firstStart
     ? `
-First start: these are shown once and kept in ${file} (mode 0600).
+First start: these are shown once and kept in ${path.relative(process.cwd(), bootstrapFile)} (mode 0600).
 
   organization  ${firstStart.organizationId}
   API key       ${firstStart.apiKey}
@@ -45,18 +55,20 @@ First start: these are shown once and kept in ${file} (mode 0600).
   password      ${firstStart.admin.password}
 `
     : '';
+  // Of several processes on one database, only the one that came first has the file.
+  const key = existsSync(bootstrapFile) ? `$(node -p 'require("${bootstrapFile}").api_key')` : 'rs_org_…';
   return `
 Replica Service answers at ${baseUrl} (started in ${Math.round(startMs)} ms).
 ${credentials}
 Try next, in another terminal:
 
-  export KEY=$(node -p 'require("${path.resolve(file)}").api_key')
+  export KEY=${key}
   curl -H "Authorization: Bearer $KEY" ${baseUrl}/v1/environments
   curl -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
     -d '{"name":"my-first"}' ${baseUrl}/v1/environments
 
-  ${baseUrl}/reference     every operation, to browse
-  bin/replica.js api       the same operations from the command line
+Every operation, to browse:      ${baseUrl}/reference
+The same from the command line:  bin/replica.js api
 
 Stop with Ctrl-C.
 `;

@@ -20,8 +20,12 @@ export function openDatabase(options: { url: string; poolSize: number; log: Logg
     idle_in_transaction_session_timeout: 60_000,
     application_name: 'replica',
   });
-  // An idle connection that the server closes is replaced on the next use.
-  pool.on('error', (error) => options.log.warn({ err: error }, 'database.connection_lost'));
+  // A connection that breaks is replaced on the next use. Whoever holds it learns of it by the failing query; the event
+  // comes besides, and without a listener it would end the process. The pool repeats it for idle connections.
+  pool.on('connect', (client) => {
+    client.on('error', (error) => options.log.warn({ err: error }, 'database.connection_lost'));
+  });
+  pool.on('error', () => {});
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool: nameStatements(pool) }) });
   return { db, pool, close: () => db.destroy() };
 }

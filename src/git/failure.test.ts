@@ -50,6 +50,12 @@ describe('describeFailure', () => {
     expect(error.message).toMatch(sentence);
   });
 
+  test('words that a hostile server repeats without end are read in one pass', () => {
+    for (let times = 0; times < 50; times += 1) {
+      expect(describeFailure("repository '".repeat(5_400)).kind).toBe('failed');
+    }
+  });
+
   test('the message repeats nothing of what git wrote, and the cause keeps a bounded part of it', () => {
     const error = describeFailure(
       `${'x'.repeat(10_000)} fatal: '/srv/secret/place' does not appear to be a git repository`,

@@ -74,6 +74,8 @@ export function createApp(parts: AppParts): FastifyInstance {
     const lacksHost = request.headers.host === undefined && request.raw.httpVersion === '1.1';
     done(lacksHost ? new AppError('invalid_request', 'The request has no Host header.') : undefined);
   });
+  // Node would answer an Expect header that it does not know by itself; RFC 9110 lets a server pass over it.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   readJsonBodies(app);
   drainOnClose(app);
   app.setErrorHandler((error, request, reply) => sendError(parts.log, error, request, reply));

@@ -1,5 +1,6 @@
-import scalar from '@scalar/fastify-api-reference';
-import type { FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
+
+const PAGE = '/reference';
 
 /** `/openapi.json` and a page to browse it at `/reference`; the page loads nothing from elsewhere. */
 export function registerReference(app: FastifyInstance, document: Record<string, unknown>): void {
@@ -7,8 +8,29 @@ export function registerReference(app: FastifyInstance, document: Record<string,
   app.get('/openapi.json', async (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(text),
   );
-  app.register(scalar, {
-    routePrefix: '/reference',
+
+  // The page weighs megabytes and is seldom opened, so it is loaded when somebody does.
+  let page: Promise<FastifyInstance> | null = null;
+  for (const url of [PAGE, `${PAGE}/*`]) {
+    app.get(url, async (request, reply) => {
+      page ??= loadPage();
+      const answer = await (await page).inject({ method: 'GET', url: request.url });
+      if (answer.statusCode === 404) return reply.callNotFound();
+      const { 'content-type': type, location } = answer.headers;
+      if (location) reply.header('location', location);
+      return reply
+        .code(answer.statusCode)
+        .type(String(type ?? 'text/html'))
+        .send(answer.rawPayload);
+    });
+  }
+}
+
+async function loadPage(): Promise<FastifyInstance> {
+  const { default: scalar } = await import('@scalar/fastify-api-reference');
+  const page = Fastify();
+  page.register(scalar, {
+    routePrefix: PAGE,
     configuration: {
       url: '/openapi.json',
       theme: 'none',
@@ -19,4 +41,6 @@ export function registerReference(app: FastifyInstance, document: Record<string,
       mcp: { disabled: true },
     },
   });
+  await page.ready();
+  return page;
 }

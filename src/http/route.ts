@@ -84,7 +84,7 @@ async function perform(parts: RouteParts, performance: Performance): Promise<Sto
     operation.method === 'POST' && caller ? parseIdempotencyKey(request.headers['idempotency-key']) : null;
   const done = await transact(parts.db, async (tx) => {
     if (!key || !caller) return { answer: await run(tx), recordId: null };
-    return runOnce(parts, { tx, caller, key, request, run });
+    return runOnce(parts, { tx, caller, key, path: pathOf(operation, input.params), request, run });
   });
   return done.answer.settle ? settleAnswer(parts, done, getSignal()) : done.answer;
 }
@@ -97,17 +97,24 @@ async function runOnce(
     tx: Db;
     caller: Caller;
     key: string;
+    path: string;
     request: FastifyRequest;
     run: (db: Db) => Promise<LooseAnswer>;
   },
 ): Promise<Outcome> {
-  const { tx, caller, key, request } = once;
-  const claim = await claimKey(tx, parts.sealer, { caller, key, path: request.url, body: request.rawBody });
+  const { tx, caller, key, path, request } = once;
+  const claim = await claimKey(tx, parts.sealer, { caller, key, path, body: request.rawBody });
   if (claim.replay) return { answer: repeatOf(parts, claim), recordId: null };
   const { status, body, settle } = await once.run(tx);
   const isSettled = settle === undefined;
   await storeAnswer(tx, parts.sealer, { id: claim.id, answer: { status, body }, isSettled });
   return { answer: { status, body, settle }, recordId: claim.id };
+}
+
+/** The one spelling of the path: what was sent may have a query, another case, or a slash more, without end. */
+function pathOf({ path }: Operation, params: unknown): string {
+  const values = (params ?? {}) as Record<string, string>;
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
 }
 
 /** The stored answer, or what it becomes while another request with the same key is still waiting for it. */
@@ -135,8 +142,10 @@ async function settleAnswer(parts: RouteParts, outcome: Outcome, signal: AbortSi
 
 function abortedWhenGone(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  reply.raw.once('close', () => {
+  const notice = () => {
     if (!reply.raw.writableFinished) gone.abort(new AppError('unavailable', 'The caller is gone.'));
-  });
+  };
+  if (reply.raw.closed) notice();
+  else reply.raw.once('close', notice);
   return gone.signal;
 }

@@ -26,6 +26,11 @@ export class FolderLockedError extends Error {
   override readonly name = 'FolderLockedError';
 }
 
+/** The folder is absent, or this user cannot write it. */
+export class FolderUnusableError extends Error {
+  override readonly name = 'FolderUnusableError';
+}
+
 /** Takes the folder for this process until `release` or the end of the process; throws FolderLockedError when it is taken. */
 export function lockFolder(path: string, holder: { role: string }): { release(): void } {
   const nameFile = join(path, 'lock.json');
@@ -73,9 +78,10 @@ function openLockFile(file: string): DatabaseSync {
   } catch (error) {
     if (!hasResult(error, SQLITE_CANTOPEN)) throw error;
     const who = process.getuid ? `user id ${process.getuid()}` : 'this user';
-    throw new Error(`${file} cannot be opened: its folder must exist, and ${who} must be able to write it.`, {
-      cause: error,
-    });
+    throw new FolderUnusableError(
+      `${file} cannot be opened: its folder must exist, and ${who} must be able to write it.`,
+      { cause: error },
+    );
   }
 }
 

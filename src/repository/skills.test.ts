@@ -118,6 +118,13 @@ describe('describeSkill', () => {
     expect(describeSkill(text, 'fallback')).toEqual(expected);
   });
 
+  test('a file of nothing but line ends and form feeds is read in one pass', () => {
+    for (let times = 0; times < 10; times += 1) {
+      const text = `${'\f\n'.repeat(30_000)}end`;
+      expect(describeSkill(text, 'fallback')).toEqual({ name: 'fallback', description: 'end' });
+    }
+  });
+
   test('names and descriptions are cut to a length without breaking a character', () => {
     const { name, description } = describeSkill(
       `---\nname: ${'😀'.repeat(300)}\ndescription: ${'d'.repeat(5000)}\n---\n`,

@@ -1,4 +1,7 @@
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../src/db/database.ts';
+import { insertGlobal } from '../../src/environment/store.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { type Organization, startWorld, type World } from '../world/world.ts';
 
@@ -55,6 +58,28 @@ describe('the Global environment', () => {
       repository_id: null,
       repository_set_id: null,
     });
+  });
+
+  test('is made without a failure by transactions that run at the same moment', async () => {
+    const many = openDatabase({
+      url: String(world.pool.options.connectionString),
+      poolSize: 16,
+      log: pino({ level: 'silent' }),
+    });
+    const at = new Date();
+    try {
+      for (let round = 0; round < 60; round += 1) {
+        const fresh = {
+          organization_id: (await world.org()).id,
+          name: 'Global',
+          created_at: at,
+          updated_at: at,
+        };
+        await Promise.all(Array.from({ length: 16 }, () => insertGlobal(many.db, { ...fresh, id: newId() })));
+      }
+    } finally {
+      await many.close();
+    }
   });
 
   test('is made by the list and by anything attached to it', async () => {

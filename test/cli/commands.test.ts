@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { settings } from '../../src/config.ts';
@@ -93,6 +96,25 @@ describe('replica', () => {
     await expect
       .poll(async () => (await caller(folder.baseUrl, key)('GET', '/v1/me')).status, { timeout: 2_000 })
       .toBe(401);
+  });
+
+  test.each([
+    ['api', 'listEnvironments'],
+    ['keys', 'list'],
+  ])('%s %s shows what is kept on this machine to its own service only', async (...command) => {
+    const seen: string[] = [];
+    const stranger = createServer((request, response) => {
+      seen.push(String(request.url));
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(stranger, 'listening');
+    const { port } = stranger.address() as AddressInfo;
+    const { code, stderr } = await folder.run([...command, '--server', `http://127.0.0.1:${port}`]);
+    stranger.close();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/no API key|not signed in/);
+    expect(seen).toEqual([]);
+    expect((await folder.run([...command, '--server', `${folder.baseUrl}/`])).code).toBe(0);
   });
 
   test('login with a password keeps a session that only its owner can read', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -61,6 +61,16 @@ describe('replica serve', () => {
     expect(existsSync(`/proc/${postmaster}`)).toBe(false);
   });
 
+  test('SIGTERM during the first start ends it with nothing left running', async () => {
+    const folder = await newFolder();
+    const service = folder.launch();
+    await waitFor(async () => service.output.stderr.includes('Making the database'));
+    expect(await service.kill('SIGTERM')).toBe(0);
+    expect(readdirSync(folder.dataDir).filter((name) => name.startsWith('postgres'))).toEqual([
+      'postgres-start.db',
+    ]);
+  });
+
   test('a second service on the same folder says who holds it and stops', async () => {
     const folder = await newFolder();
     const service = await folder.serve();
@@ -100,12 +110,15 @@ describe('replica serve', () => {
   test.each([
     [{ REPLICA_PORT: 'seventy' }, 'REPLICA_PORT is wrong'],
     [{ REPLICA_SECRET_KEY: 'short' }, 'REPLICA_SECRET_KEY'],
+    [{ REPLICA_DATA_DIR: '/proc/replica' }, 'choose another folder with REPLICA_DATA_DIR'],
     [{ DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'database'],
+    [{ REPLICA_DATA_DIR: '/dev/null/replica' }, 'REPLICA_DATA_DIR'],
   ])('%j stops the start with one clear line', async (environment, sentence) => {
     const folder = await newFolder();
     Object.assign(folder.environment, environment);
     const result = await folder.run(['serve']);
     Object.assign(folder.environment, {
+      REPLICA_DATA_DIR: folder.dataDir,
       REPLICA_PORT: new URL(folder.baseUrl).port,
       REPLICA_SECRET_KEY: '',
       DATABASE_URL: '',

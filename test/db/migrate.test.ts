@@ -34,6 +34,37 @@ describe('migrations', () => {
     expect((await pool.query('select * from a')).rows).toEqual([{ id: 1 }]);
   });
 
+  test("a process waits for another one's migration however long a statement of a request may run", async () => {
+    const limitMs = 50;
+    const impatient = new pg.Pool({
+      connectionString: pool.options.connectionString,
+      statement_timeout: limitMs,
+    });
+    const blocker = await pool.connect();
+    try {
+      // The other process holds the table, as it does in the middle of a file.
+      await blocker.query('begin');
+      await blocker.query('lock table schema_migration');
+      const holding = migrate(impatient, [first, second]);
+      const waiting = migrate(impatient, [first, second]);
+      await expect
+        .poll(async () => {
+          const { rows } = await pool.query(
+            `select count(*)::int as waiting from pg_stat_activity
+              where datname = $1 and wait_event_type = 'Lock' and now() - query_start > $2 * interval '1 millisecond'`,
+            [name, limitMs * 4],
+          );
+          return rows[0]?.waiting;
+        })
+        .toBe(2);
+      await blocker.query('rollback');
+      expect(await Promise.all([holding, waiting])).toEqual([[], []]);
+    } finally {
+      blocker.release(true);
+      await impatient.end();
+    }
+  });
+
   test('a failing file leaves nothing of itself behind', async () => {
     const migrations = [first, second, step(3, 'create table b (id int); select nonsense')];
     await expect(migrate(pool, migrations)).rejects.toThrow(MigrationError);

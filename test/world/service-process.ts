@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startEmbeddedPostgres } from '../../src/db/embedded/start.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const program = path.join(root, 'src/cli/main.ts');
@@ -42,14 +43,20 @@ export class ServiceFolder {
 
   /** Starts `replica serve` and waits until it is ready. */
   async serve(): Promise<ServiceProcess> {
-    const child = this.#spawn(['serve']);
-    const output = collect(child);
+    const service = this.launch();
+    const { child, output } = service;
     while (!(await isReady(this.baseUrl))) {
       if (child.exitCode !== null)
         throw new Error(`the service ended with ${child.exitCode}: ${output.stderr}`);
       await delay(10);
     }
-    return { child, output, kill: (signal) => end(child, signal) };
+    return service;
+  }
+
+  /** Starts `replica serve` and waits for nothing. */
+  launch(): ServiceProcess {
+    const child = this.#spawn(['serve']);
+    return { child, output: collect(child), kill: (signal) => end(child, signal) };
   }
 
   /** Runs `replica …` to its end. */
@@ -72,9 +79,10 @@ export class ServiceFolder {
   /** Ends every process of the folder, the database server too, and removes it. */
   async remove(): Promise<void> {
     for (const child of this.#children) await end(child, 'SIGKILL');
-    // A clean start and stop is how a database server left by a kill is taken down.
-    const last = await this.serve().catch(() => null);
-    await last?.kill('SIGTERM');
+    // A server left by a kill is taken down by whoever adopts it.
+    if (existsSync(path.join(this.dataDir, 'postgres/postmaster.pid'))) {
+      await (await startEmbeddedPostgres({ dataDir: this.dataDir })).stop();
+    }
     rmSync(this.dataDir, { recursive: true, force: true });
   }
 

@@ -14,10 +14,12 @@ type Behaviour = (response: ServerResponse, base: string) => void;
 
 export async function startSkillCatalog(behaviours: Record<string, Behaviour>): Promise<SkillCatalogStandIn> {
   const requests: string[] = [];
+  // Searches are arbitrary text, which may be the name of something every object has.
+  const known = new Map(Object.entries(behaviours));
   const server = createServer((request, response) => {
     requests.push(request.url ?? '');
     const url = new URL(request.url ?? '/', base);
-    const behave = behaviours[url.searchParams.get('q') ?? ''] ?? behaviours[url.pathname.slice(1)];
+    const behave = known.get(url.searchParams.get('q') ?? '') ?? known.get(url.pathname.slice(1));
     if (behave) behave(response, base);
     else response.writeHead(404).end();
   });

@@ -35,6 +35,7 @@ type Wish = {
 export async function ensureCluster(wish: Wish): Promise<void> {
   const { dataFolder, binaries, user, onProgress } = wish;
   const versionFile = join(dataFolder, 'PG_VERSION');
+  removeDrafts(dataFolder);
   if (existsSync(versionFile)) {
     const madeBy = readFileSync(versionFile, 'utf8').trim();
     if (madeBy === binaries.majorVersion) return;
@@ -44,7 +45,6 @@ export async function ensureCluster(wish: Wish): Promise<void> {
     );
   }
   const home = dirname(dataFolder);
-  removeDrafts(dataFolder);
   onProgress('Making the database; this happens once.');
   // A folder that has its final name is complete: initdb writes and syncs the draft, and the rename publishes it.
   const draft = `${dataFolder}.init-${randomUUID()}`;
@@ -54,6 +54,8 @@ export async function ensureCluster(wish: Wish): Promise<void> {
     await runInitdb({ ...wish, dataFolder: draft });
     renameSync(draft, dataFolder);
     syncFolder(home);
+    // What an initdb was still writing at the beginning has come to its end by now.
+    removeDrafts(dataFolder);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true, maxRetries: 5 });
     throw error;

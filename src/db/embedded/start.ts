@@ -5,10 +5,11 @@
  * when it was started by the same programs with the same settings; otherwise it is restarted. Starting is one at a time
  * per data folder, across processes, so that nobody judges or removes what another is just making.
  */
-import { mkdirSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { tryLockFile } from '../../lib/folder-lock.ts';
+import { makeFolder } from '../../lib/make-folder.ts';
 import { findBinaries } from './binaries.ts';
 import { ensureCluster, ROLE, writeAccessRules } from './cluster.ts';
 import { EmbeddedPostgresError } from './error.ts';
@@ -51,7 +52,7 @@ const START_ATTEMPTS = 100;
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { signal, settings = {}, onProgress = () => {} } = options;
   signal?.throwIfAborted();
-  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(options.dataDir);
   const dataDir = realpathSync(options.dataDir);
   const wait = { onProgress, signal };
   const dataFolder = join(dataDir, 'postgres');

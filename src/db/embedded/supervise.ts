@@ -9,13 +9,16 @@ const RETRY_AFTER_MS = 1_000;
 
 export type SupervisedPostgres = Pick<EmbeddedPostgres, 'connectionString' | 'stop'>;
 
-/** Starts or adopts the embedded server and starts it again whenever it is gone, until `stop`. */
+/**
+ * Starts or adopts the embedded server and starts it again whenever it is gone, until `stop`. The signal ends the first
+ * start only.
+ */
 export async function superviseEmbeddedPostgres(
-  options: Omit<EmbeddedPostgresOptions, 'signal'> & { log: Logger },
+  options: EmbeddedPostgresOptions & { log: Logger },
 ): Promise<SupervisedPostgres> {
-  const { log, ...start } = options;
+  const { log, signal, ...start } = options;
   const stopping = new AbortController();
-  let server = await startEmbeddedPostgres(start);
+  let server = await startEmbeddedPostgres({ ...start, ...(signal && { signal }) });
   log.info({ pid: server.pid, adopted: server.adopted }, 'database.started');
 
   const watching = keepWatch();
@@ -32,7 +35,17 @@ export async function superviseEmbeddedPostgres(
     for (;;) {
       await delay(LOOK_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => {});
       if (stopping.signal.aborted) return;
-      if (!isPostmasterOf(server.pid, join(start.dataDir, 'postgres'))) await startAgain();
+      if (isGone()) await startAgain();
+    }
+  }
+
+  /** A look that fails says nothing about the server: a process without a free file descriptor cannot look either. */
+  function isGone(): boolean {
+    try {
+      return !isPostmasterOf(server.pid, join(start.dataDir, 'postgres'));
+    } catch (error) {
+      log.warn({ err: error }, 'database.watch_failed');
+      return false;
     }
   }
 
