@@ -1,0 +1,75 @@
+import type { ApiAnswer, ApiCall, Organization } from '../world/world.ts';
+import type { Who } from './call.ts';
+import type { Stage } from './stage.ts';
+
+/** An organization with one of each thing, all of them made through the API. */
+export type Fixture = Awaited<ReturnType<typeof makeFixture>>;
+
+export async function makeFixture(stage: Stage) {
+  const { world } = stage;
+  const org = await world.org(stage.unique('Organization'));
+  const admin = await world.person(org, 'admin');
+  const member = await world.person(org, 'member');
+  const personalKey = await member.personalKey();
+  const callers: Record<Who, ApiCall> = {
+    org_key: org.call,
+    personal_key: personalKey.call,
+    member: member.call,
+    admin: admin.call,
+    nobody: world.call,
+  };
+  const make = maker(org, callers);
+
+  const globalId = (await org.call('GET', '/v1/environments/global')).body.environment.id as string;
+  const credentialId = await make('/v1/repository-credentials', { name: 'token', token: 'secret' });
+  const url = await stage.repositoryUrl();
+  const repositoryId = await make('/v1/repositories', { name: 'app', url, credential_id: credentialId });
+  const repositorySetId = await make('/v1/repository-sets', {
+    name: 'all',
+    repository_ids: [repositoryId],
+  });
+  const environmentId = await make('/v1/environments', { name: 'web', repository_id: repositoryId });
+  const inEnvironment = (path: string, body: unknown) =>
+    make(`/v1/environments/${environmentId}/${path}`, body);
+  const source = 'https://catalog.example/acme/pdf';
+  return {
+    stage,
+    org,
+    admin,
+    member,
+    callers,
+    make,
+    personalKeyId: personalKey.id,
+    orgKeyId: await make('/v1/organization/api-keys', { name: 'spare' }, 'admin'),
+    invitationId: await make('/v1/organization/invitations', { email: 'b@example.com' }, 'admin'),
+    globalId,
+    credentialId,
+    repositoryId,
+    repositorySetId,
+    environmentId,
+    variableId: await inEnvironment('variables', { key: 'COLOR', value: 'blue' }),
+    fileId: await inEnvironment('files', { name: 'notes', path: '~/notes.md', content: '# Notes' }),
+    skillId: await inEnvironment('skills', { name: 'PDF', slug: 'acme/pdf', source }),
+    registryId: await inEnvironment('skills-registries', { url: await stage.repositoryUrl() }),
+    mcpId: await inEnvironment('mcps', { name: 'files', transport: 'stdio', config: { command: 'files' } }),
+    hookIds: [
+      await inEnvironment('warm-hooks/save', { content: 'make' }),
+      await inEnvironment('start-hooks/save', { content: 'make start' }),
+    ],
+  };
+}
+
+/** Makes a thing and returns its id. The org key does it, unless the path is for people only. */
+function maker(org: Organization, callers: Record<Who, ApiCall>) {
+  return async function make(path: string, body: unknown, as: Who = 'org_key'): Promise<string> {
+    const answer = await (as === 'org_key' ? org.call : callers[as])('POST', path, body);
+    if (answer.status > 201) throw new Error(`POST ${path} failed: ${JSON.stringify(answer.body)}`);
+    return idIn(answer);
+  };
+}
+
+function idIn({ body }: ApiAnswer): string {
+  const things = Object.values(body as Record<string, unknown>);
+  const made = things.find((thing) => typeof thing === 'object' && thing !== null && 'id' in thing);
+  return (made as { id: string }).id;
+}
