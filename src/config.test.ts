@@ -22,6 +22,8 @@ describe('configuration', () => {
     [{ REPLICA_ALLOW_PRIVATE_TARGETS: '0' }, { allowPrivateTargets: false }],
     [{ REPLICA_BASE_URL: 'https://replica.example.org//' }, { baseUrl: 'https://replica.example.org' }],
     [{ REPLICA_DATA_DIR: '/srv/replica/../data' }, { dataDir: '/srv/data' }],
+    [{ REPLICA_TRUSTED_PROXIES: '10.0.0.0/8, ::1' }, { trustedProxies: ['10.0.0.0/8', '::1'] }],
+    [{}, { trustedProxies: [] }],
   ])('%j is understood', (environment, expected) => {
     expect(loadConfig(environment)).toMatchObject(expected);
   });
@@ -35,6 +37,7 @@ describe('configuration', () => {
     ['REPLICA_ALLOW_PRIVATE_TARGETS', 'maybe', 'must be true or false'],
     ['REPLICA_BASE_URL', 'ftp://x', 'must be an http:// or https:// URL'],
     ['DATABASE_URL', 'mysql://x', 'must start with postgresql://'],
+    ['REPLICA_TRUSTED_PROXIES', 'everybody', 'must be IP addresses'],
   ])('%s=%s is refused in one line that names it', (variable, value, reason) => {
     expect(() => loadConfig({ [variable]: value })).toThrow(ConfigError);
     expect(() => loadConfig({ [variable]: value })).toThrow(

@@ -25,6 +25,23 @@ export const settings = {
       .optional(),
     description: 'Address under which callers reach the service; default http://HOST:PORT.',
   }),
+  trustedProxies: setting({
+    variable: 'REPLICA_TRUSTED_PROXIES',
+    schema: z
+      .string()
+      .transform((list) =>
+        list
+          .split(',')
+          .map((address) => address.trim())
+          .filter(Boolean),
+      )
+      .refine(
+        (list) => list.every(isNetwork),
+        'must be IP addresses or networks such as 10.0.0.0/8, comma-separated',
+      ),
+    fallback: '',
+    description: 'Reverse proxies whose X-Forwarded-For names the caller, comma-separated; none by default.',
+  }),
   dataDir: setting({
     variable: 'REPLICA_DATA_DIR',
     schema: z
@@ -171,4 +188,8 @@ function flag() {
   return z
     .enum(['true', 'false', '1', '0'], 'must be true or false')
     .transform((value) => value === 'true' || value === '1');
+}
+
+function isNetwork(text: string): boolean {
+  return z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]).safeParse(text).success;
 }

@@ -2,9 +2,9 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import type { FirstStart } from './account/bootstrap.ts';
-import type { Config } from './config.ts';
+import { type Config, ConfigError } from './config.ts';
 import { type Database, openDatabase, requireAnswer } from './db/database.ts';
-import { startEmbeddedPostgres } from './db/embedded/start.ts';
+import { embeddedConnectionString } from './db/embedded/start.ts';
 import { superviseEmbeddedPostgres } from './db/embedded/supervise.ts';
 import { migrate } from './db/migrate.ts';
 import { lockFolder } from './lib/folder-lock.ts';
@@ -43,13 +43,13 @@ export async function startService({
   starting.defer(() => lock.release());
 
   const sealer = openSealer(config);
+  const port = await probePort(config);
   const database = await connect({ config, log, onProgress, signal });
   starting.defer(() => database.close());
   signal?.throwIfAborted();
   const applied = await migrate(database.pool);
   if (applied.length > 0) onProgress(`Applied ${applied.length} database migrations.`);
 
-  const port = config.port === 0 ? await freePort(config.host) : config.port;
   const baseUrl =
     config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
   const wired = await wire({ config, log, database, sealer, baseUrl, inspectAnswer });
@@ -90,14 +90,21 @@ export async function connect({
   isGuest = false,
 }: ConnectOptions): Promise<Database> {
   if (config.databaseUrl) {
-    const database = openDatabase({ url: config.databaseUrl, poolSize: config.databasePoolSize, log });
-    await requireAnswer(database);
-    return database;
+    return requireAnswer(
+      openDatabase({ url: config.databaseUrl, poolSize: config.databasePoolSize, log }),
+      'DATABASE_URL',
+    );
   }
   const { dataDir } = config;
-  const server = isGuest
-    ? { ...(await startEmbeddedPostgres({ dataDir, onProgress })), stop: async () => {} }
-    : await superviseEmbeddedPostgres({ dataDir, onProgress, log, ...(signal && { signal }) });
+  if (isGuest) {
+    const url = embeddedConnectionString(dataDir);
+    return requireAnswer(
+      openDatabase({ url, poolSize: config.databasePoolSize, log }),
+      'the running service',
+    );
+  }
+  requireRoom(config);
+  const server = await superviseEmbeddedPostgres({ dataDir, onProgress, log, ...(signal && { signal }) });
   const database = openDatabase({ url: server.connectionString, poolSize: config.databasePoolSize, log });
   return {
     ...database,
@@ -106,6 +113,14 @@ export async function connect({
       await server.stop();
     },
   };
+}
+
+/** The embedded server takes 100 connections, and some are for commands beside the service. */
+function requireRoom({ databasePoolSize, workerConcurrency }: Config): void {
+  if (databasePoolSize + workerConcurrency <= 80) return;
+  throw new ConfigError(
+    'REPLICA_DATABASE_POOL_SIZE and REPLICA_WORKER_CONCURRENCY are wrong: together they may be at most 80 with the embedded database',
+  );
 }
 
 /** Applies what the database lacks; the names of our own migrations among it. */
@@ -121,14 +136,17 @@ export function openSealer(config: Config): Sealer {
   return createSealer(load(), { reload: load });
 }
 
-/** The base URL is part of what is signed and printed before the API listens, so the port is chosen first. */
-async function freePort(host: string): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+/**
+ * Binds the address once and lets it go. The base URL is part of what is made and printed before the API listens, so
+ * the port is chosen here, and one that is taken ends the start before anything was made.
+ */
+async function probePort({ host, port }: Config): Promise<number> {
   const probe = createServer();
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
   probe.once('error', reject);
-  probe.listen(0, host, () => {
+  probe.listen(port, host, () => {
     const address = probe.address();
-    probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    probe.close(() => resolve(typeof address === 'object' && address ? address.port : port));
   });
   return promise;
 }

@@ -15,7 +15,7 @@ import { createCodingAgentService } from './coding-agent/service.ts';
 import type { Config } from './config.ts';
 import { openApiDocument } from './contract/openapi.ts';
 import { type Operations, operations } from './contract/operations.ts';
-import type { Database } from './db/database.ts';
+import { type Database, openDatabase } from './db/database.ts';
 import { environmentHandlers } from './environment/handlers.ts';
 import { createEnvironmentService } from './environment/service.ts';
 import { environmentFileHandlers } from './environment-file/handlers.ts';
@@ -78,6 +78,9 @@ export type Wired = {
 /** Buckets kept at once; a caller beyond that starts with a full one. */
 const MAX_CALLERS = 100_000;
 
+/** Jobs hold a connection only while they read or store, not while they wait for a git host. */
+const WORK_CONNECTIONS = 5;
+
 /** The one place that knows every concrete part and who needs which. */
 export async function wire(options: WireOptions): Promise<Wired> {
   const { config, log, database, sealer, baseUrl } = options;
@@ -137,6 +140,7 @@ export async function wire(options: WireOptions): Promise<Wired> {
     // Each handler stands under the name of its operation, which the type above has checked.
     handlers: handlers as unknown as Record<string, LooseHandler>,
     bodyLimitBytes: config.bodyLimitBytes,
+    trustedProxies: config.trustedProxies,
     admit,
     onAnswered: metrics.observeRequest,
     inspectAnswer: options.inspectAnswer,
@@ -145,15 +149,16 @@ export async function wire(options: WireOptions): Promise<Wired> {
   registerHealth(app, { metrics, checks: { database: () => pool.query('select 1') } });
   registerReference(app, openApiDocument(operations, { baseUrl, version }));
 
+  // Jobs have connections of their own: a burst of requests must not keep them from being worked off.
+  const work = openDatabase({ url: database.url, poolSize: WORK_CONNECTIONS, log });
+  const queue = new pg.Pool({ connectionString: database.url, max: config.workerConcurrency + 3 });
   const git = createGit({ cacheDir: path.join(config.dataDir, 'git'), allowPrivateTargets });
   const tasks = [
-    ...accountTasks({ db, now }),
-    ...httpTasks({ db, now }),
-    ...repositoryTasks({ db, git, repositories }),
-    ...skillRegistryTasks({ db, git, registries }),
+    ...accountTasks({ db: work.db, now }),
+    ...httpTasks({ db: work.db, now }),
+    ...repositoryTasks({ db: work.db, git, repositories }),
+    ...skillRegistryTasks({ db: work.db, git, registries }),
   ];
-  // Jobs have connections of their own: a burst of requests must not keep them from being worked off.
-  const workPool = new pg.Pool({ ...pool.options, max: config.workerConcurrency + 3, statement_timeout: 0 });
   let workers: Workers | null = null;
   return {
     app,
@@ -161,7 +166,7 @@ export async function wire(options: WireOptions): Promise<Wired> {
     async start() {
       authenticator.start();
       workers = await startWorkers({
-        pool: workPool,
+        pool: queue,
         log,
         tasks,
         schedule: [...accountSchedule, ...httpSchedule, ...repositorySchedule, ...skillRegistrySchedule],
@@ -171,7 +176,8 @@ export async function wire(options: WireOptions): Promise<Wired> {
     async stop() {
       await app.close();
       await workers?.stop();
-      await workPool.end();
+      await queue.end();
+      await work.close();
       await authenticator.stop();
       await catalog.close();
     },

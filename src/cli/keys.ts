@@ -3,7 +3,7 @@ import { type Client, createClient } from '../client/client.ts';
 import { loadConfig } from '../config.ts';
 import { findBaseUrl, findBootstrap } from './connection.ts';
 import { CommandError } from './error.ts';
-import { fetchJwt, readSession, signIn } from './session.ts';
+import { fetchJwt, readSession, signIn, writeSession } from './session.ts';
 
 type KeyOptions = { server?: string; personal?: boolean };
 
@@ -54,10 +54,16 @@ async function connect(options: KeyOptions): Promise<Client> {
   return createClient({ baseUrl, token: await findJwt(baseUrl) });
 }
 
+/** The login of the person, else the first admin of this machine, whose session is kept like that of a login. */
 export async function findJwt(baseUrl: string): Promise<string> {
   const session = readSession();
-  if (session?.baseUrl === baseUrl) return fetchJwt(session);
+  const jwt = session?.baseUrl === baseUrl ? await fetchJwt(session) : null;
+  if (jwt) return jwt;
   const admin = findBootstrap(loadConfig(process.env), baseUrl)?.admin;
   if (!admin) throw new CommandError('you are not signed in: run "replica login".');
-  return fetchJwt(await signIn(baseUrl, admin));
+  const fresh = await signIn(baseUrl, admin);
+  writeSession(fresh);
+  const made = await fetchJwt(fresh);
+  if (!made) throw new CommandError('the service does not know the session it has just made; try again.');
+  return made;
 }

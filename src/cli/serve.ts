@@ -6,6 +6,8 @@ import { type Config, loadConfig, unknownVariables } from '../config.ts';
 import { createLog } from '../lib/log.ts';
 import type { Service } from '../main.ts';
 
+const STOP_LIMIT_MS = 60_000;
+
 export function serveCommand(): Command {
   return new Command('serve')
     .description('Start the service. Settings are environment variables; "replica config" lists them.')
@@ -25,6 +27,11 @@ export function serveCommand(): Command {
       });
       console.log(welcome(service, config, performance.now() - started));
       if (!signal.aborted) await once(signal, 'abort');
+      // Longer than requests and jobs may take to end: what still hangs then, such as a dead disk, hangs for good.
+      setTimeout(() => {
+        console.error('replica: not everything could be stopped in time; it is left to the next start.');
+        process.exit(1);
+      }, STOP_LIMIT_MS).unref();
       await service.stop();
       process.exit(0);
     });

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { z } from 'zod';
 import { toApiError } from '../client/client.ts';
 import { writePrivateFile } from '../lib/private-file.ts';
-import { CommandError } from './error.ts';
 
 const session = z.object({ baseUrl: z.string(), token: z.string() });
 export type Session = z.output<typeof session>;
@@ -32,10 +31,10 @@ export async function signIn(baseUrl: string, person: { email: string; password:
   return { baseUrl, ...tokenAnswer.parse(answer) };
 }
 
-/** Exchanges the session for a short-lived JWT, which is what the API checks. */
-export async function fetchJwt({ baseUrl, token }: Session): Promise<string> {
+/** Exchanges the session for a short-lived JWT, which is what the API checks; null when the session has ended. */
+export async function fetchJwt({ baseUrl, token }: Session): Promise<string | null> {
   const answer = await fetch(`${baseUrl}/v1/auth/token`, { headers: { authorization: `Bearer ${token}` } });
-  if (answer.status === 401) throw new CommandError('you are signed out: run "replica login".');
+  if (answer.status === 401) return null;
   return tokenAnswer.parse(await readAnswer(answer)).token;
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** UUID of any version; new rows get version 7, so that ids sort by time. */
-export const id = z.guid().toLowerCase().describe('UUID');
+export const id = z.guid('must be a UUID').toLowerCase().describe('UUID');
 
 /** ISO 8601 in UTC with milliseconds. */
 export const time = z.iso.datetime().describe('ISO 8601, UTC, milliseconds');
@@ -32,15 +32,14 @@ export const success = z.object({ success: z.boolean() }).meta({ id: 'Success' }
 
 /** `page` and `limit` of a list, as they stand in the query string. */
 export const pageQuery = (defaultLimit: number) => ({
-  page: z.coerce.number().int().min(1).max(1_000_000).default(1).describe('Page, from 1'),
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(100)
-    .default(defaultLimit)
-    .describe('Entries on a page, 1 to 100'),
+  page: whole(1, 1_000_000).default(1).describe('Page, from 1'),
+  limit: whole(1, 100).default(defaultLimit).describe('Entries on a page, 1 to 100'),
 });
+
+function whole(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+}
 
 const unstorable = 'must not contain NUL characters or lone surrogates';
 

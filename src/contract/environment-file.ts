@@ -65,7 +65,7 @@ export const environmentFileOperations = {
     params,
     body: z.object({ name: name.optional(), path: path.optional(), content: content.optional() }),
     answers: { 200: answer },
-    errors: ['already_exists'],
+    errors: ['already_exists', 'limit_reached'],
   },
   deleteEnvironmentFile: {
     method: 'DELETE',

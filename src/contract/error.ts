@@ -17,6 +17,7 @@ export const errorStatus = {
   limit_reached: 409,
   idempotency_key_reused: 409,
   idempotency_key_in_progress: 409,
+  request_timeout: 408,
   payload_too_large: 413,
   unsupported_media_type: 415,
   headers_too_large: 431,

@@ -25,7 +25,9 @@ export function openApiDocument(
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: about.baseUrl }],
-    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    tags: Object.entries(tags)
+      .filter(([name]) => Object.values(operations).some((operation) => operation.tag === name))
+      .map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas,

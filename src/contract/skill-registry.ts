@@ -14,7 +14,9 @@ const found = {
   html_url: z
     .string()
     .nullable()
-    .describe('Page of the git host that shows it, null when the host is not known.'),
+    .describe(
+      "Page of the git host that shows it; the repository's own address when the host's pages are not known.",
+    ),
 };
 
 const registrySkill = z

@@ -50,7 +50,7 @@ export const variableOperations = {
     params,
     body: z.object({ key: key.optional(), value: value.optional() }),
     answers: { 200: answer },
-    errors: ['already_exists'],
+    errors: ['already_exists', 'limit_reached'],
   },
   deleteVariable: {
     method: 'DELETE',

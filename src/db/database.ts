@@ -8,7 +8,9 @@ import type { DB } from './schema.ts';
 export type Db = Kysely<DB>;
 export type Tx = Transaction<DB>;
 
-export type Database = { db: Db; pool: pg.Pool; close(): Promise<void> };
+export type Database = { url: string; db: Db; pool: pg.Pool; close(): Promise<void> };
+
+const STATEMENT_LIMIT_MS = 30_000;
 
 export function openDatabase(options: { url: string; poolSize: number; log: Logger }): Database {
   const pool = new pg.Pool({
@@ -16,7 +18,9 @@ export function openDatabase(options: { url: string; poolSize: number; log: Logg
     max: options.poolSize,
     connectionTimeoutMillis: 10_000,
     // A statement that runs away must not hold its locks, or its caller, for ever.
-    statement_timeout: 30_000,
+    statement_timeout: STATEMENT_LIMIT_MS,
+    // The server's own limit does not help when the server itself hangs.
+    query_timeout: STATEMENT_LIMIT_MS + 10_000,
     idle_in_transaction_session_timeout: 60_000,
     application_name: 'replica',
   });
@@ -27,20 +31,21 @@ export function openDatabase(options: { url: string; poolSize: number; log: Logg
   });
   pool.on('error', () => {});
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool: nameStatements(pool) }) });
-  return { db, pool, close: () => db.destroy() };
+  return { url: options.url, db, pool, close: () => db.destroy() };
 }
 
 export class DatabaseUnreachableError extends Error {
   override name = 'DatabaseUnreachableError';
 }
 
-/** Closes the database again when it does not answer, with the one line an operator needs. */
-export async function requireAnswer(database: Database): Promise<void> {
+/** The database itself when it answers; otherwise it is closed, with the one line an operator needs. */
+export async function requireAnswer(database: Database, name: string): Promise<Database> {
   try {
     await database.pool.query('select 1');
+    return database;
   } catch (error) {
     await database.close();
-    throw new DatabaseUnreachableError(`the database of DATABASE_URL does not answer: ${reasonOf(error)}`);
+    throw new DatabaseUnreachableError(`the database of ${name} does not answer: ${reasonOf(error)}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type pg from 'pg';
+import pg from 'pg';
 
 const folder = path.resolve(import.meta.dirname, '../../migrations');
 
@@ -17,16 +17,15 @@ export type Migration = { version: number; name: string; sql: string; checksum: 
 /** Applies what is missing, in order, one transaction each. Returns the names applied now. */
 export async function migrate(pool: pg.Pool, migrations?: Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations());
-  const client = await pool.connect();
+  // The pool's limits are for requests: a migration may rewrite a large table, and another process waits for as long
+  // as that takes. Ending the session frees the lock.
+  const client = new pg.Client({ ...pool.options, statement_timeout: 0, query_timeout: 0 });
+  await client.connect();
   try {
-    // The pool's limit on a statement is for requests: a migration may rewrite a large table, and another process
-    // waits for as long as that takes.
-    await client.query("select set_config('statement_timeout', '0', false)");
     await client.query('select pg_advisory_lock($1)', [LOCK_KEY]);
     return await applyMissing(client, wanted);
   } finally {
-    // Ending the session frees the lock, and no request meets a connection without the limit.
-    client.release(true);
+    await client.end();
   }
 }
 
@@ -41,7 +40,7 @@ export async function readMigrations(): Promise<Migration[]> {
   );
 }
 
-async function applyMissing(client: pg.PoolClient, wanted: Migration[]): Promise<string[]> {
+async function applyMissing(client: pg.Client, wanted: Migration[]): Promise<string[]> {
   await client.query(`create table if not exists schema_migration (
     version integer primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`);
   const { rows } = await client.query<{ version: number; name: string; checksum: string }>(
@@ -54,7 +53,7 @@ async function applyMissing(client: pg.PoolClient, wanted: Migration[]): Promise
   return missing.map((migration) => migration.name);
 }
 
-async function applyOne(client: pg.PoolClient, migration: Migration): Promise<void> {
+async function applyOne(client: pg.Client, migration: Migration): Promise<void> {
   await client.query('begin');
   try {
     await client.query(migration.sql);

@@ -11,7 +11,7 @@ import * as store from './store.ts';
 
 type Parts = {
   environments: Pick<EnvironmentService, 'find' | 'hold'>;
-  warmPools: Pick<WarmPoolService, 'bump'>;
+  warmPools: Pick<WarmPoolService, 'bump' | 'bumpIfChanged'>;
   sealer: Sealer;
   newId: () => string;
   now: () => Date;
@@ -23,6 +23,8 @@ export type EnvironmentFile = Omit<store.FileRow, 'content'> & { content: string
 export type EnvironmentFileService = ReturnType<typeof createEnvironmentFileService>;
 
 const MAX_FILES = 200;
+/** All files of an environment together, as they are listed with what they hold. */
+const MAX_TOTAL_BYTES = 4 * 1_048_576;
 
 export function createEnvironmentFileService({ environments, warmPools, sealer, newId, now }: Parts) {
   async function list(db: Db, caller: Caller, environmentId: string): Promise<EnvironmentFile[]> {
@@ -47,6 +49,7 @@ export function createEnvironmentFileService({ environments, warmPools, sealer, 
       throw new AppError('limit_reached', `An environment has at most ${MAX_FILES} files; delete one first.`);
     }
     refuseNesting(path, places);
+    requireRoom(places, wanted.content);
     const id = newId();
     const at = now();
     const row = {
@@ -71,14 +74,11 @@ export function createEnvironmentFileService({ environments, warmPools, sealer, 
   ): Promise<EnvironmentFile> {
     const path = wanted.path === undefined ? undefined : acceptPath(wanted.path);
     const environment = await environments.hold(db, caller, wanted.environmentId);
-    const { id, path: oldPath } = await find(db, environment.id, wanted.id);
-    if (path !== undefined) {
-      const places = await store.selectPlaces(db, environment.id);
-      refuseNesting(
-        path,
-        places.filter((place) => place.id !== id),
-      );
-    }
+    const row = await find(db, environment.id, wanted.id);
+    const { id, path: oldPath } = row;
+    const others = (await store.selectPlaces(db, environment.id)).filter((place) => place.id !== id);
+    if (path !== undefined) refuseNesting(path, others);
+    if (wanted.content !== undefined) requireRoom(others, wanted.content);
     // A content that was not given is left alone, so that a key rotation going on beside this is not undone.
     const changes = {
       name: wanted.name,
@@ -87,8 +87,9 @@ export function createEnvironmentFileService({ environments, warmPools, sealer, 
       updated_at: now(),
     };
     const changed = await refusing(pathTaken(path ?? oldPath), () => store.updateFile(db, id, changes));
-    await warmPools.bump(db, environment);
-    return open(changed);
+    const [before, after] = [open(row), open(changed)];
+    await warmPools.bumpIfChanged(db, environment, { before: baked(before), after: baked(after) });
+    return after;
   }
 
   async function remove(db: Db, caller: Caller, wanted: Key): Promise<void> {
@@ -138,3 +139,16 @@ const pathTaken = (path: string) => ({
   environment_file_path_key: () =>
     new AppError('already_exists', `The environment already has a file at ${path}; change it with PATCH.`),
 });
+
+/** Sealed contents are a little longer than what they hold, which is close enough for a limit. */
+function requireRoom(others: readonly { bytes: number }[], content: string): void {
+  const total = others.reduce((sum, { bytes }) => sum + bytes, Buffer.byteLength(content));
+  if (total <= MAX_TOTAL_BYTES) return;
+  throw new AppError(
+    'limit_reached',
+    'The files of an environment hold at most 4 MiB together; shorten or delete some.',
+  );
+}
+
+/** What of a file is part of a workspace. */
+const baked = ({ path, content }: EnvironmentFile) => ({ path, content });

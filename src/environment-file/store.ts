@@ -1,4 +1,4 @@
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Db } from '../db/database.ts';
 import type { DB } from '../db/schema.ts';
 
@@ -14,10 +14,14 @@ export function selectFiles(db: Db, environmentId: string): Promise<FileRow[]> {
 }
 
 /** What stands where, without the contents. */
-export function selectPlaces(db: Db, environmentId: string): Promise<Pick<FileRow, 'id' | 'path'>[]> {
+/** Where each file of an environment goes and how much it holds, without what it holds. */
+export function selectPlaces(
+  db: Db,
+  environmentId: string,
+): Promise<(Pick<FileRow, 'id' | 'path'> & { bytes: number })[]> {
   return db
     .selectFrom('environment_file')
-    .select(['id', 'path'])
+    .select(['id', 'path', sql<number>`octet_length(content)`.as('bytes')])
     .where('environment_id', '=', environmentId)
     .execute();
 }

@@ -8,7 +8,7 @@ import * as store from './store.ts';
 
 type Parts = {
   environments: Pick<EnvironmentService, 'find' | 'hold'>;
-  warmPools: Pick<WarmPoolService, 'bump' | 'read'>;
+  warmPools: Pick<WarmPoolService, 'bumpIfChanged' | 'read'>;
   repositories: Pick<RepositoryService, 'boundRepositories' | 'refresh'>;
   newId: () => string;
   now: () => Date;
@@ -45,10 +45,14 @@ export function createHookService({ environments, warmPools, repositories, newId
   ): Promise<Hook | null> {
     const environment = await environments.hold(db, caller, wanted.environmentId);
     const key = { environmentId: environment.id, kind: wanted.kind };
-    const wasActive = await store.deactivate(db, key);
+    const active = await store.selectActive(db, key);
+    await store.deactivate(db, key);
     const isCleared = wanted.content.trim() === '';
     // A start hook runs at boot and is not part of what a warm workspace has baked in.
-    if (wanted.kind === 'warm' && (wasActive || !isCleared)) await warmPools.bump(db, environment);
+    if (wanted.kind === 'warm') {
+      const change = { before: active?.content ?? null, after: isCleared ? null : wanted.content };
+      await warmPools.bumpIfChanged(db, environment, change);
+    }
     if (isCleared) return null;
     return store.insertHook(db, {
       id: newId(),

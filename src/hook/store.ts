@@ -28,16 +28,14 @@ export async function selectLastVersion(db: Db, key: Key): Promise<number> {
 }
 
 /** Says whether a hook was active until now. */
-export async function deactivate(db: Db, key: Key): Promise<boolean> {
-  const changed = await db
+export async function deactivate(db: Db, key: Key): Promise<void> {
+  await db
     .updateTable('hook')
     .set({ is_active: false })
     .where('environment_id', '=', key.environmentId)
     .where('kind', '=', key.kind)
     .where('is_active', '=', true)
-    .returning('id')
     .execute();
-  return changed.length > 0;
 }
 
 export function insertHook(db: Db, row: Insertable<DB['hook']>): Promise<HookRow> {

@@ -14,9 +14,13 @@ export function createAdmit(parts: { authenticate: Authenticate; buckets: TokenB
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<void> {
-    const caller = operation.access === 'anyone' ? null : await identify(parts.authenticate, request);
-    // Who shows no valid credential is counted by address, so that guessing keys is slow.
-    spend(reply, parts.buckets.take(caller ? callerName(caller) : `address:${request.ip}`, parts.now()));
+    // Who shows no valid credential is counted by address. An address that has used up its share is not listened to
+    // any more, so that guessing keys is slow and costs no reads.
+    const address = `address:${request.ip}`;
+    const isHeard = !parts.buckets.isEmpty(address, parts.now());
+    const needsCaller = operation.access !== 'anyone' && isHeard;
+    const caller = needsCaller ? await identify(parts.authenticate, request) : null;
+    spend(reply, parts.buckets.take(caller ? callerName(caller) : address, parts.now()));
     request.caller = caller;
     const refusal = refuse(operation.access, caller);
     if (refusal) throw refusal;

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import helmet from '@fastify/helmet';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Caller } from '../account/caller.ts';
@@ -27,23 +26,20 @@ export type AppParts = RouteParts & {
   log: Logger;
   operations: Record<string, Operation>;
   handlers: Record<string, LooseHandler>;
+  /** Addresses whose X-Forwarded-For is believed; none when empty. */
+  trustedProxies: string[];
   /** Called once for each answered request, for metrics. */
   onAnswered?: (request: { operation: string; status: number; seconds: number }) => void;
 };
 
-/** What matters for answers that are data; the pages add a content security policy of their own. */
+/** On every answer. Answers hold secrets, so nobody on the way may keep them; pages add a policy of their own. */
 const securityHeaders = {
-  contentSecurityPolicy: false,
-  crossOriginEmbedderPolicy: false,
-  crossOriginOpenerPolicy: false,
-  originAgentCluster: false,
-  dnsPrefetchControl: false,
-  ieNoOpen: false,
-  permittedCrossDomainPolicies: false,
-  xssFilter: false,
-  // The proxy that ends TLS knows whether its host should be reached by TLS only.
-  hsts: false,
-} as const;
+  'cache-control': 'no-store',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+};
 
 const MAX_JSON_DEPTH = 64;
 /** How long a request that has begun may take to end while the service stops. */
@@ -59,6 +55,7 @@ export function createApp(parts: AppParts): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 60_000,
+    trustProxy: parts.trustedProxies,
     // Node would refuse a request without Host by itself, and without a body.
     http: { requireHostHeader: false },
     genReqId: (request) => requestId(request.headers['x-request-id']),
@@ -68,9 +65,8 @@ export function createApp(parts: AppParts): FastifyInstance {
   });
   app.decorateRequest('caller', null);
   app.decorateRequest('rawBody', null);
-  app.register(helmet, securityHeaders);
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
+    reply.headers(securityHeaders).header('x-request-id', request.id);
     const lacksHost = request.headers.host === undefined && request.raw.httpVersion === '1.1';
     done(lacksHost ? new AppError('invalid_request', 'The request has no Host header.') : undefined);
   });
@@ -185,10 +181,17 @@ function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   const refusal =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new AppError('headers_too_large', `The request headers are larger than ${maxHeaderSize} bytes.`)
-      : new AppError('invalid_request', 'The request is not valid HTTP.');
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new AppError('request_timeout', 'The request took too long to arrive.')
+        : new AppError('invalid_request', 'The request is not valid HTTP.');
   const body = JSON.stringify({ error: refusal.message, details: refusal.details });
-  socket.end(
-    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-      `${errorCodeHeader}: ${refusal.code}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  const head = [
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId(undefined)}`,
+    `${errorCodeHeader}: ${refusal.code}`,
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

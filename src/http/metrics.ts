@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { countJobs } from '../work/count-jobs.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -23,6 +24,15 @@ export function createMetrics(pool: pg.Pool) {
       this.set({ state: 'idle' }, pool.idleCount);
       this.set({ state: 'busy' }, pool.totalCount - pool.idleCount);
       this.set({ state: 'awaited' }, pool.waitingCount);
+    },
+  });
+  new Gauge({
+    name: 'replica_jobs',
+    help: 'Jobs in the database, of all processes, by state.',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      for (const [state, count] of Object.entries(await countJobs(pool))) this.set({ state }, count);
     },
   });
   return {

@@ -33,6 +33,8 @@ async function loadPage(): Promise<FastifyInstance> {
     routePrefix: PAGE,
     configuration: {
       url: '/openapi.json',
+      pageTitle: 'Replica Service API',
+      showDeveloperTools: 'never',
       theme: 'none',
       withDefaultFonts: false,
       hideClientButton: true,

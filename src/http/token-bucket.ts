@@ -8,6 +8,8 @@
 export interface TokenBuckets {
   /** Takes one token of this key's bucket, when there is one. */
   take(key: string, nowMs: number): TakeResult;
+  /** Whether the next take would be refused; takes nothing. */
+  isEmpty(key: string, nowMs: number): boolean;
   /** How many buckets are held. */
   readonly size: number;
 }
@@ -45,6 +47,16 @@ export function createTokenBuckets(options: {
   const whole = capacity * TOKEN;
   let originMs: number | undefined;
 
+  function toUnits(nowMs: number): number {
+    originMs ??= nowMs;
+    return (nowMs - originMs) * refillPerSecond;
+  }
+
+  /** A clock that was set back must not lock a caller out for longer than an empty bucket does. */
+  function missingAt(key: string, now: number): number {
+    return Math.min(Math.max((fullAt.get(key) ?? now) - now, 0), whole);
+  }
+
   function toSeconds(span: number): number {
     return Math.ceil(span / refillPerSecond / 1000);
   }
@@ -63,11 +75,13 @@ export function createTokenBuckets(options: {
       return fullAt.size;
     },
 
+    isEmpty(key, nowMs) {
+      return missingAt(key, toUnits(nowMs)) + TOKEN > whole;
+    },
+
     take(key, nowMs) {
-      originMs ??= nowMs;
-      const now = (nowMs - originMs) * refillPerSecond;
-      // A clock that was set back must not lock a caller out for longer than an empty bucket does.
-      const missing = Math.min(Math.max((fullAt.get(key) ?? now) - now, 0), whole);
+      const now = toUnits(nowMs);
+      const missing = missingAt(key, now);
       const allowed = missing + TOKEN <= whole;
       const missingAfter = allowed ? missing + TOKEN : missing;
       fullAt.delete(key);

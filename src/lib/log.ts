@@ -7,6 +7,7 @@ export function createLog(level: string): Logger {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: describeError },
       formatters: { level: (label) => ({ level: label }) },
       redact: {
         paths: ['*.authorization', '*.password', '*.secret', '*.api_key', '*.token'],
@@ -15,4 +16,17 @@ export function createLog(level: string): Logger {
     },
     pino.destination({ fd: 2, sync: false }),
   );
+}
+
+/** What may be logged of an error: other fields of a database error quote values of rows. */
+export function describeError(error: unknown): {
+  type: string;
+  message: string;
+  code?: string;
+  stack?: string;
+} {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};
+  const stack = error.stack === undefined ? {} : { stack: error.stack };
+  return { type: error.name, message: error.message, ...code, ...stack };
 }

@@ -12,7 +12,7 @@ import * as store from './store.ts';
 
 type Parts = {
   environments: Pick<EnvironmentService, 'find' | 'hold'>;
-  warmPools: Pick<WarmPoolService, 'bump'>;
+  warmPools: Pick<WarmPoolService, 'bump' | 'bumpIfChanged'>;
   sealer: Sealer;
   newId: () => string;
   now: () => Date;
@@ -81,8 +81,9 @@ export function createMcpService({ environments, warmPools, sealer, newId, now }
     const changed = await refusing(nameTaken(wanted.name ?? row.name), () =>
       store.updateMcp(db, row.id, changes),
     );
-    await warmPools.bump(db, environment);
-    return open(changed);
+    const [before, after] = [open(row), open(changed)];
+    await warmPools.bumpIfChanged(db, environment, { before: baked(before), after: baked(after) });
+    return after;
   }
 
   async function remove(db: Db, caller: Caller, wanted: Key): Promise<void> {
@@ -117,3 +118,6 @@ const nameTaken = (name: string) => ({
       `The environment already has an MCP server "${name}"; change it with PATCH.`,
     ),
 });
+
+/** What of an MCP server is part of a workspace. */
+const baked = ({ name, transport, config }: Mcp) => ({ name, transport, config });

@@ -10,7 +10,7 @@ import * as store from './store.ts';
 
 type Parts = {
   environments: Pick<EnvironmentService, 'find' | 'hold'>;
-  warmPools: Pick<WarmPoolService, 'bump'>;
+  warmPools: Pick<WarmPoolService, 'bump' | 'bumpIfChanged'>;
   sealer: Sealer;
   newId: () => string;
   now: () => Date;
@@ -21,6 +21,8 @@ export type Variable = Omit<store.VariableRow, 'value'> & { value: string };
 export type VariableService = ReturnType<typeof createVariableService>;
 
 const MAX_VARIABLES = 500;
+/** All values of an environment together: more would not fit into a process's environment, nor well into an answer. */
+const MAX_TOTAL_BYTES = 1_048_576;
 
 export function createVariableService({ environments, warmPools, sealer, newId, now }: Parts) {
   async function list(db: Db, caller: Caller, environmentId: string): Promise<Variable[]> {
@@ -41,6 +43,7 @@ export function createVariableService({ environments, warmPools, sealer, newId, 
         `An environment has at most ${MAX_VARIABLES} variables; delete one first.`,
       );
     }
+    requireRoom(existing, wanted.value);
     const id = newId();
     const row = {
       id,
@@ -63,6 +66,13 @@ export function createVariableService({ environments, warmPools, sealer, newId, 
   ): Promise<Variable> {
     const environment = await environments.hold(db, caller, wanted.environmentId);
     const row = await find(db, environment.id, wanted.id);
+    if (wanted.value !== undefined) {
+      const others = await store.selectVariables(db, environment.id);
+      requireRoom(
+        others.filter((other) => other.id !== row.id),
+        wanted.value,
+      );
+    }
     // Only what was given is written: a value read here may have been sealed anew in the meantime.
     const changes = {
       ...(wanted.key !== undefined && { key: wanted.key }),
@@ -72,8 +82,9 @@ export function createVariableService({ environments, warmPools, sealer, newId, 
     const changed = await refusing(keyTaken(wanted.key ?? row.key), () =>
       store.updateVariable(db, row.id, changes),
     );
-    await warmPools.bump(db, environment);
-    return open(changed);
+    const [before, after] = [open(row), open(changed)];
+    await warmPools.bumpIfChanged(db, environment, { before: baked(before), after: baked(after) });
+    return after;
   }
 
   async function remove(
@@ -102,9 +113,22 @@ export function createVariableService({ environments, warmPools, sealer, newId, 
   return { list, create, update, remove };
 }
 
+/** Sealed values are a little longer than what they hold, which is close enough for a limit. */
+function requireRoom(others: store.VariableRow[], value: string): void {
+  const total = others.reduce((sum, other) => sum + other.value.length, Buffer.byteLength(value));
+  if (total <= MAX_TOTAL_BYTES) return;
+  throw new AppError(
+    'limit_reached',
+    'The variables of an environment hold at most 1 MiB together; shorten or delete some.',
+  );
+}
+
 const context = (id: string) => sealedContext('environment_variable', 'value', id);
 
 const keyTaken = (key: string) => ({
   environment_variable_key_key: () =>
     new AppError('already_exists', `The environment already has a variable "${key}"; change it with PATCH.`),
 });
+
+/** What of a variable is part of a workspace. */
+const baked = ({ key, value }: Variable) => ({ key, value });

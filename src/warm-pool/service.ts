@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '../db/database.ts';
 import * as store from './store.ts';
 
@@ -28,6 +29,15 @@ export function createWarmPoolService({ newId, now, targetSize }: Parts) {
   async function bump(db: Db, environment: Environment): Promise<void> {
     if (environment.is_global) await store.bumpOfOrganization(db, environment.organization_id, now());
     else await store.bumpOfEnvironment(db, environment.id, now());
+  }
+
+  /** Notes a change, unless what is baked in is afterwards what it was before. */
+  async function bumpIfChanged(
+    db: Db,
+    environment: Environment,
+    { before, after }: { before: unknown; after: unknown },
+  ): Promise<void> {
+    if (!isDeepStrictEqual(before, after)) await bump(db, environment);
   }
 
   /** Notes that the head of a repository has moved. */
@@ -64,5 +74,5 @@ export function createWarmPoolService({ newId, now, targetSize }: Parts) {
     };
   }
 
-  return { create, bump, bumpRepository, read, setEnabled };
+  return { create, bump, bumpIfChanged, bumpRepository, read, setEnabled };
 }

@@ -16,7 +16,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
-import { describeError } from './graphile-log.ts';
+import { describeError } from '../lib/log.ts';
 import { attemptGivenBack } from './settle.ts';
 import { lockKeyOf, WORKER_ID_PATTERN } from './worker-lock.ts';
 

@@ -1,5 +1,6 @@
 import { Logger as GraphileLogger } from 'graphile-worker';
 import type { Logger } from 'pino';
+import { describeError } from '../lib/log.ts';
 
 const LEVELS = { error: 'error', warning: 'warn', info: 'debug', debug: 'trace' } as const;
 
@@ -13,17 +14,4 @@ export function toGraphileLogger(log: Logger): GraphileLogger {
     const error = meta.error ?? meta.fatalError;
     log[LEVELS[level]](error === undefined ? {} : { err: describeError(error) }, message);
   });
-}
-
-/** What may be logged of an error: other fields of a database error quote values of rows. */
-export function describeError(error: unknown): {
-  type: string;
-  message: string;
-  code?: string;
-  stack?: string;
-} {
-  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
-  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};
-  const stack = error.stack === undefined ? {} : { stack: error.stack };
-  return { type: error.name, message: error.message, ...code, ...stack };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JobHelpers, TaskList } from 'graphile-worker';
 import type { Logger } from 'pino';
-import { describeError } from './graphile-log.ts';
+import { describeError } from '../lib/log.ts';
 import type { Settler } from './settle.ts';
 import { PermanentError, type Task, type TaskContext, type Tasks } from './task.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from 'pino';
-import { describeError } from './graphile-log.ts';
+import { describeError } from '../lib/log.ts';
 
 const guardedPools = new WeakSet<Pool>();
 

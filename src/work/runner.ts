@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
+import { describeError } from '../lib/log.ts';
 import { startSweep } from './dead-workers.ts';
-import { describeError } from './graphile-log.ts';
 import { migrateWork } from './migrate.ts';
 import { guardPool } from './pool-guard.ts';
 import { type Schedule, toCronItems } from './schedule.ts';

@@ -46,3 +46,27 @@ test('an expectation that nobody knows is passed over', async () => {
   expect(answer).toMatch(/^HTTP\/1\.1 401 /);
   expect(answer).toContain('"details":null}');
 });
+
+test('a caller who sends ten megabytes reads the refusal, each time', async () => {
+  const body = JSON.stringify({ name: 'x'.repeat(10_000_000) });
+  for (let round = 0; round < 5; round++) {
+    const answer = await org.call('POST', '/v1/environments', body);
+    expect([answer.status, answer.headers.get('x-service-error-code')]).toEqual([413, 'payload_too_large']);
+  }
+});
+
+test('no answer may be kept by anybody on the way', async () => {
+  const { headers } = await org.call('GET', '/v1/environments');
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+});
+
+test('metrics count requests by operation, connections and jobs', async () => {
+  await org.call('GET', '/v1/environments');
+  const text = await (await fetch(`${world.url}/metrics`)).text();
+  expect(text).toMatch(
+    /^replica_http_request_duration_seconds_count\{operation="listEnvironments",status="200"\} [1-9]/m,
+  );
+  expect(text).toMatch(/^replica_database_connections\{state="idle"\} \d+/m);
+  expect(text).toMatch(/^replica_jobs\{state="waiting"\} \d+/m);
+});

@@ -85,6 +85,8 @@ describe('environment variables', () => {
     expect(await generation()).toBe(2);
     await org.call('PATCH', `${variables}/${made.body.environment_variable.id}`, { value: '2' });
     expect(await generation()).toBe(3);
+    await org.call('PATCH', `${variables}/${made.body.environment_variable.id}`, { value: '2' });
+    expect(await generation()).toBe(3);
     await org.call('DELETE', `${variables}/${made.body.environment_variable.id}`);
     expect(await generation()).toBe(4);
     await org.call('POST', '/v1/environments/global/variables', { key: 'A', value: '1' });
@@ -131,6 +133,15 @@ describe('environment variables', () => {
       Array.from({ length: 4 }, (_, n) => org.call('POST', variables, { key: `LAST${n}`, value: '1' })),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
+  });
+
+  test('the values of an environment hold 1 MiB together', async () => {
+    const value = 'x'.repeat(65_000);
+    for (let n = 0; n < 16; n++) {
+      expect((await org.call('POST', variables, { key: `K${n}`, value })).status).toBe(201);
+    }
+    const over = await org.call('POST', variables, { key: 'OVER', value });
+    expect([over.status, over.headers.get('x-service-error-code')]).toEqual([409, 'limit_reached']);
   });
 
   test('a variable is only found under its own environment', async () => {

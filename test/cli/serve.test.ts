@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -58,7 +58,8 @@ describe('replica serve', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 201 /);
     if (service.child.exitCode === null) await once(service.child, 'exit');
     expect(service.child.exitCode).toBe(0);
-    expect(existsSync(`/proc/${postmaster}`)).toBe(false);
+    // It has ended, and its entry goes when the process that inherits it takes notice.
+    await expect.poll(() => existsSync(`/proc/${postmaster}`)).toBe(false);
   });
 
   test('SIGTERM during the first start ends it with nothing left running', async () => {
@@ -79,6 +80,18 @@ describe('replica serve', () => {
     expect(second.stderr).toContain(String(service.child.pid));
     expect(second.stderr.trim().split('\n')).toHaveLength(1);
     expect((await fetch(`${folder.baseUrl}/readyz`)).status).toBe(200);
+  });
+
+  test('a port that is taken ends the first start before anything is made', async () => {
+    const folder = await newFolder();
+    const other = createServer().listen(Number(new URL(folder.baseUrl).port), '127.0.0.1');
+    await once(other, 'listening');
+    const result = await folder.run(['serve']);
+    other.close();
+    expect([result.code, result.stderr.trim().split('\n').length]).toEqual([1, 1]);
+    expect(result.stderr).toContain('choose another port with REPLICA_PORT');
+    expect(existsSync(path.join(folder.dataDir, 'bootstrap.json'))).toBe(false);
+    expect((await folder.serve()).output.stdout).toContain('rs_org_');
   });
 
   test('a database server left by a killed service is adopted', async () => {

@@ -47,6 +47,17 @@ export const refusals: Refusals = {
     limit_reached: (f) => inFullEnvironment(f, 'environment_variable', 'createVariable'),
   },
   updateVariable: {
+    limit_reached: async (f) => {
+      const environmentId = await f.make('/v1/environments', { name: f.stage.unique('large') });
+      const id = await f.make(`/v1/environments/${environmentId}/variables`, { key: 'A', value: '' });
+      const names = 'id, organization_id, environment_id, key, value, created_at, updated_at';
+      await insertLarge(
+        f,
+        environmentId,
+        `environment_variable (${names}) select gen_random_uuid(), $1, $2, 'LARGE'`,
+      );
+      return { params: { environmentId, id }, body: { value: 'x' } };
+    },
     already_exists: async (f) => {
       const id = await f.make(`/v1/environments/${f.environmentId}/variables`, {
         key: `V${Date.now()}`,
@@ -60,6 +71,18 @@ export const refusals: Refusals = {
     limit_reached: (f) => inFullEnvironment(f, 'environment_file', 'createEnvironmentFile'),
   },
   updateEnvironmentFile: {
+    limit_reached: async (f) => {
+      const environmentId = await f.make('/v1/environments', { name: f.stage.unique('large') });
+      const file = { name: 'a', path: '~/a', content: '' };
+      const id = await f.make(`/v1/environments/${environmentId}/files`, file);
+      const names = 'id, organization_id, environment_id, name, path, content, created_at, updated_at';
+      await insertLarge(
+        f,
+        environmentId,
+        `environment_file (${names}) select gen_random_uuid(), $1, $2, 'l', '~/l'`,
+      );
+      return { params: { environmentId, id }, body: { content: 'x' } };
+    },
     already_exists: async (f) => {
       const path = `~/${f.stage.unique('other')}`;
       const id = await f.make(`/v1/environments/${f.environmentId}/files`, { name: 'o', path, content: '' });
@@ -231,4 +254,10 @@ async function inFullOrganization(
 async function emptyOrganization(f: Fixture) {
   const org = await f.stage.world.org(f.stage.unique('Organization'));
   return { org, admin: await f.stage.world.person(org, 'admin') };
+}
+
+/** A row that holds by itself what all rows of an environment may hold together. */
+async function insertLarge(f: Fixture, environmentId: string, into: string): Promise<void> {
+  const statement = `insert into ${into}, decode(repeat('00', 4194304), 'hex'), now(), now()`;
+  await f.stage.world.pool.query(statement, [f.org.id, environmentId]);
 }

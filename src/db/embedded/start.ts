@@ -44,6 +44,11 @@ export type EmbeddedPostgresOptions = {
   signal?: AbortSignal;
 };
 
+/** How to reach the server of a data folder that another process has started. */
+export function embeddedConnectionString(dataDir: string): string {
+  return connectionStringOf(chooseSocketFolder(realpathSync(dataDir)), ROLE);
+}
+
 type Wait = { onProgress: (line: string) => void; signal: AbortSignal | undefined };
 
 const START_ATTEMPTS = 100;
