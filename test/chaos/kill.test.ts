@@ -22,23 +22,23 @@ test(`${ROUNDS} times kill -9 under writing clients loses no acknowledged row an
   const call = caller(folder.baseUrl, folder.bootstrap().api_key);
   const acknowledged: Acknowledged[] = [];
   const stop = new AbortController();
-  const clients = Array.from({ length: CLIENTS }, (_, client) =>
-    write({ client, call, acknowledged, signal: stop.signal }),
+  const clients = Promise.all(
+    Array.from({ length: CLIENTS }, (_, client) =>
+      write({ client, call, acknowledged, signal: stop.signal }),
+    ),
   );
-  try {
+  const killing = (async () => {
     for (let round = 1; round <= ROUNDS; round++) {
       // The kill comes while writes are under way, at another moment of one each time.
       const before = acknowledged.length;
-      while (acknowledged.length < before + 3) await delay(1);
+      while (acknowledged.length < before + 3 && !stop.signal.aborted) await delay(1);
       await delay(Math.random() * 30);
       await service.kill('SIGKILL');
       if (round % DATABASE_EVERY === 0) process.kill(folder.postmasterPid(), 'SIGKILL');
       service = await folder.serve();
     }
-  } finally {
-    stop.abort();
-    await Promise.all(clients);
-  }
+  })().finally(() => stop.abort());
+  await Promise.all([killing, clients.finally(() => stop.abort())]);
 
   const stored = await readAll(call, new Set(acknowledged.map(({ environmentId }) => environmentId)));
   expect(acknowledged.length).toBeGreaterThan(ROUNDS * 3);

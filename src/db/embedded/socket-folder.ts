@@ -57,9 +57,18 @@ export function openSocketFolder(path: string, user: ServerUser | undefined): nu
   }
 }
 
+/**
+ * Removes what a killed server left. PostgreSQL does so itself only when the process named in the lock file is gone,
+ * and believes one that is dead but not yet reaped, or a new one with the same number. The caller holds the start lock
+ * and has found no server of this folder.
+ */
+export function removeStaleSocket(path: string): void {
+  for (const name of [SOCKET_NAME, `${SOCKET_NAME}.lock`]) rmSync(join(path, name), { force: true });
+}
+
 /** Removes what a stopped or killed server leaves: by name, since root does not walk through a folder of another user. */
 export function removeSocketFolder(path: string): void {
-  for (const name of [SOCKET_NAME, `${SOCKET_NAME}.lock`]) rmSync(join(path, name), { force: true });
+  removeStaleSocket(path);
   try {
     rmdirSync(path);
   } catch (error) {

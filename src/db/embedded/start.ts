@@ -23,7 +23,7 @@ import {
   removeMisleadingPidFile,
 } from './running.ts';
 import { chooseServerUser } from './server-user.ts';
-import { chooseSocketFolder, removeSocketFolder } from './socket-folder.ts';
+import { chooseSocketFolder, removeSocketFolder, removeStaleSocket } from './socket-folder.ts';
 
 export type EmbeddedPostgres = {
   /** For `pg` and psql; works for the user of this process and for root. */
@@ -96,6 +96,7 @@ async function adoptOrLaunch(launch: Launch, wait: Wait): Promise<EmbeddedPostgr
       continue;
     }
     removeMisleadingPidFile(place.dataFolder);
+    removeStaleSocket(place.socketFolder);
     writeAccessRules(place.dataFolder, user);
     const launched = launchPostmaster(launch);
     try {
