@@ -147,7 +147,7 @@ export async function wire(options: WireOptions): Promise<Wired> {
   });
   registerIdentityRoutes(app, { identity, admit });
   registerHealth(app, { metrics, checks: { database: () => pool.query('select 1') } });
-  registerReference(app, openApiDocument(operations, { baseUrl, version }));
+  registerReference(app, () => openApiDocument(operations, { baseUrl, version }));
 
   // Jobs have connections of their own: a burst of requests must not keep them from being worked off.
   const work = openDatabase({ url: database.url, poolSize: WORK_CONNECTIONS, log });

@@ -3,11 +3,12 @@ import Fastify, { type FastifyInstance } from 'fastify';
 const PAGE = '/reference';
 
 /** `/openapi.json` and a page to browse it at `/reference`; the page loads nothing from elsewhere. */
-export function registerReference(app: FastifyInstance, document: Record<string, unknown>): void {
-  const text = JSON.stringify(document);
-  app.get('/openapi.json', async (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(text),
-  );
+export function registerReference(app: FastifyInstance, describe: () => Record<string, unknown>): void {
+  let document: string | null = null;
+  app.get('/openapi.json', async (_request, reply) => {
+    document ??= JSON.stringify(describe());
+    return reply.type('application/json; charset=utf-8').send(document);
+  });
 
   // The page weighs megabytes and is seldom opened, so it is loaded when somebody does.
   let page: Promise<FastifyInstance> | null = null;

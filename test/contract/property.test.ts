@@ -8,7 +8,7 @@ import { type Stage, startStage } from './stage.ts';
 import { hashContent } from './tables.ts';
 
 /** More runs find more; a failure prints its seed, which REPLICA_TEST_SEED repeats. */
-const numRuns = Number(process.env.REPLICA_TEST_RUNS ?? 25);
+const numRuns = Number(process.env.REPLICA_TEST_RUNS ?? 15);
 const given = process.env.REPLICA_TEST_SEED;
 const seed = given === undefined ? undefined : Number(given);
 
