@@ -17,7 +17,7 @@ export async function startProgram(options: {
   const child = spawn(process.execPath, options.args, {
     cwd: root,
     env: { ...process.env, ...options.environment },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: 'ignore',
   });
   while (!(await answers(options.readyUrl))) {
     if (child.exitCode !== null) throw new Error(`${options.args.join(' ')} ended with ${child.exitCode}`);

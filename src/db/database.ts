@@ -1,7 +1,8 @@
 import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { nameStatements } from './named-statements.ts';
+import { createNamedStatements, toKyselyPool } from './named-statements.ts';
+import { runDirectly } from './prepared.ts';
 import type { DB } from './schema.ts';
 
 /** The database as a service sees it: the pool for a read, the request's transaction for a write. */
@@ -30,7 +31,16 @@ export function openDatabase(options: { url: string; poolSize: number; log: Logg
     client.on('error', (error) => options.log.warn({ err: error }, 'database.connection_lost'));
   });
   pool.on('error', () => {});
-  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool: nameStatements(pool) }) });
+  const run = createNamedStatements();
+  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool: toKyselyPool(pool, run) }) });
+  runDirectly(db, async (text, values) => {
+    const client = await pool.connect();
+    try {
+      return (await run(client, text, values)).rows;
+    } finally {
+      client.release();
+    }
+  });
   return { url: options.url, db, pool, close: () => db.destroy() };
 }
 

@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
-import type pg from 'pg';
+import pg from 'pg';
 
 /** Statements one connection keeps prepared; a text beyond that is sent unnamed. */
 const MAX_NAMES = 1_000;
 
+type Run = (client: pg.PoolClient, text: string, values: readonly unknown[]) => Promise<pg.QueryResult>;
+
 /**
- * Wraps a pool so that every parameterized statement is named and PostgreSQL parses and plans it once
- * per connection. Texts come from our own query builder, so their number is bounded.
+ * Runs statements so that every parameterized one is named and PostgreSQL parses and plans it once per connection.
+ * Texts come from our own query builder, so their number is bounded.
  */
-export function nameStatements(pool: pg.Pool): PostgresPool {
+export function createNamedStatements(): Run {
   const names = new Map<string, string>();
   const nameOf = (text: string): string | undefined => {
     const known = names.get(text);
@@ -18,15 +20,18 @@ export function nameStatements(pool: pg.Pool): PostgresPool {
     names.set(text, name);
     return name;
   };
+  return (client, text, values) =>
+    values.length > 0 ? runNamed(client, { name: nameOf(text), text, values }) : client.query(text);
+}
+
+/** The pool as Kysely wants it. */
+export function toKyselyPool(pool: pg.Pool, run: Run): PostgresPool {
   return {
     options: pool.options,
     async connect() {
       const client = await pool.connect();
       // Kysely calls with a text and its values, and with a cursor only when streaming rows, which we do not.
-      const query = (text: string, values: readonly unknown[]) =>
-        values.length > 0
-          ? client.query({ name: nameOf(text), text, values: values as unknown[] })
-          : client.query(text);
+      const query = (text: string, values: readonly unknown[]) => run(client, text, values);
       return {
         query: query as unknown as PostgresPoolClient['query'],
         release: (destroy) => client.release(destroy),
@@ -34,4 +39,18 @@ export function nameStatements(pool: pg.Pool): PostgresPool {
     },
     end: () => pool.end(),
   };
+}
+
+type Statement = { name: string | undefined; text: string; values: readonly unknown[] };
+
+/** The same as `client.query({ name, text, values })`, without the copy that pg makes of such an object. */
+function runNamed(client: pg.PoolClient, { name, text, values }: Statement): Promise<pg.QueryResult> {
+  return new Promise((resolve, reject) => {
+    const query: pg.Query & { name?: string } = new pg.Query(text, [...values], (error, result) => {
+      if (error) reject(error);
+      else resolve(result);
+    });
+    if (name) query.name = name;
+    client.query(query);
+  });
 }

@@ -2,6 +2,14 @@ import type { CompiledQuery, Kysely } from 'kysely';
 import type { Db } from './database.ts';
 import type { DB } from './schema.ts';
 
+type Runner = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
+const runners = new WeakMap<object, Runner>();
+
+/** Lets prepared queries on this pool, though not on its transactions, go past the layers of the query builder. */
+export function runDirectly(db: Kysely<DB>, runner: Runner): void {
+  runners.set(db, runner);
+}
+
 type Compilable<Row> = { compile(): CompiledQuery<Row> };
 
 /**
@@ -16,6 +24,8 @@ export function prepared<const Name extends string, Row>(
   return async (db, values) => {
     plan ??= compile(db, names, build);
     const parameters = plan.order.map((name) => values[name]);
+    const direct = runners.get(db);
+    if (direct) return (await direct(plan.query.sql, parameters)) as Row[];
     return (await db.executeQuery<Row>({ ...plan.query, parameters })).rows;
   };
 }

@@ -32,14 +32,8 @@ export type AppParts = RouteParts & {
   onAnswered?: (request: { operation: string; status: number; seconds: number }) => void;
 };
 
-/** On every answer. Answers hold secrets, so nobody on the way may keep them; pages add a policy of their own. */
-const securityHeaders = {
-  'cache-control': 'no-store',
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-};
+/** On every answer. Answers hold secrets, so nobody on the way may keep them; pages add what pages need. */
+const securityHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
 const MAX_JSON_DEPTH = 64;
 /** How long a request that has begun may take to end while the service stops. */

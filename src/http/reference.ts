@@ -19,6 +19,7 @@ export function registerReference(app: FastifyInstance, describe: () => Record<s
       if (answer.statusCode === 404) return reply.callNotFound();
       const { 'content-type': type, location } = answer.headers;
       if (location) reply.header('location', location);
+      reply.header('x-frame-options', 'DENY').header('referrer-policy', 'no-referrer');
       return reply
         .code(answer.statusCode)
         .type(String(type ?? 'text/html'))
