@@ -70,3 +70,32 @@ test('metrics count requests by operation, connections and jobs', async () => {
   expect(text).toMatch(/^replica_database_connections\{state="idle"\} \d+/m);
   expect(text).toMatch(/^replica_jobs\{state="waiting"\} \d+/m);
 });
+
+test.each([
+  ['127.0.0.1', 401],
+  ['', 429],
+])(
+  'behind the trusted proxies "%s" a stranger meets %i when another one has asked too often',
+  async (proxies, expected) => {
+    const small = await startWorld({
+      environment: {
+        REPLICA_TRUSTED_PROXIES: proxies,
+        REPLICA_RATE_LIMIT_BURST: '2',
+        REPLICA_RATE_LIMIT_PER_SECOND: '1',
+      },
+    });
+    const ask = async (address: string) =>
+      (await small.call('GET', '/v1/environments', undefined, { 'x-forwarded-for': address })).status;
+    try {
+      // Both are asked at once, again and again, until the first has used up what it may.
+      let statuses = [0, 0];
+      while (statuses[0] !== 429) {
+        const many = Array.from({ length: 5 }, () => ask('192.0.2.1'));
+        statuses = [(await Promise.all(many)).at(-1) ?? 0, await ask('192.0.2.2')];
+      }
+      expect(statuses[1]).toBe(expected);
+    } finally {
+      await small.close();
+    }
+  },
+);
