@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Insertable } from 'kysely';
+import pg from 'pg';
 import { type Caller, callerName } from '../account/caller.ts';
 import { AppError } from '../contract/error.ts';
 import type { Db } from '../db/database.ts';
+import type { DB } from '../db/schema.ts';
 import { newId } from '../lib/ids.ts';
 import type { Sealer } from '../secret/seal.ts';
 import { sealedContext } from '../secret/sealed-columns.ts';
@@ -21,6 +24,8 @@ export type Claim = { id: string; replay: null } | { id: string; replay: StoredA
 
 export type IdempotentRequest = { caller: Caller; key: string; path: string; body: Buffer | null };
 
+/** SQLSTATE of a statement that was ended by its time limit. */
+const WAITED_TOO_LONG = '57014';
 const KEEP_MS = 24 * 60 * 60 * 1000;
 /** Longer than any handler takes to settle; who has not settled by then was killed. */
 const SETTLED_WITHIN_MS = 15_000;
@@ -44,12 +49,7 @@ export async function claimKey(db: Db, sealer: Sealer, request: IdempotentReques
     .where('created_at', '<', new Date(now.getTime() - KEEP_MS))
     .execute();
   const id = newId();
-  const inserted = await db
-    .insertInto('idempotency_record')
-    .values({ id, ...identity, body_hash: bodyHash, created_at: now })
-    .onConflict((conflict) => conflict.constraint('idempotency_record_key').doNothing())
-    .returning('id')
-    .executeTakeFirst();
+  const inserted = await insertUnlessTaken(db, { id, ...identity, body_hash: bodyHash, created_at: now });
   if (inserted) return { id, replay: null };
 
   const earlier = await db
@@ -57,12 +57,7 @@ export async function claimKey(db: Db, sealer: Sealer, request: IdempotentReques
     .select(['id', 'body_hash', 'status', 'answer'])
     .where((eb) => eb.and(identity))
     .executeTakeFirst();
-  if (!earlier?.answer) {
-    throw new AppError(
-      'idempotency_key_in_progress',
-      'A request with this Idempotency-Key is still in progress; try again shortly.',
-    );
-  }
+  if (!earlier?.answer) throw inProgress();
   if (!earlier.body_hash.equals(bodyHash)) {
     throw new AppError(
       'idempotency_key_reused',
@@ -71,6 +66,28 @@ export async function claimKey(db: Db, sealer: Sealer, request: IdempotentReques
   }
   const replay = openAnswer(sealer, earlier.id, earlier.answer);
   return { id: earlier.id, replay, isSettled: earlier.status !== null };
+}
+
+/** False when the key is taken. Waits for a request that holds it, for as long as a statement may take. */
+async function insertUnlessTaken(db: Db, row: Insertable<DB['idempotency_record']>): Promise<boolean> {
+  try {
+    const inserted = await db
+      .insertInto('idempotency_record')
+      .values(row)
+      .onConflict((conflict) => conflict.constraint('idempotency_record_key').doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    return inserted !== undefined;
+  } catch (error) {
+    throw error instanceof pg.DatabaseError && error.code === WAITED_TOO_LONG ? inProgress() : error;
+  }
+}
+
+function inProgress(): AppError {
+  return new AppError(
+    'idempotency_key_in_progress',
+    'A request with this Idempotency-Key is still in progress; try again shortly.',
+  );
 }
 
 /** Keeps the answer for repeats. Sealed, because some answers show a secret once. */
