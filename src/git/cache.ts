@@ -25,9 +25,9 @@ type SnapshotPlace = { url: string; branch: string; commit: string };
 
 type CacheOptions = { root: string; maxTotalBytes: number; now: () => number };
 
-/** Someone may still be reading a snapshot that was used this recently. */
-const inUseMs = 3_600_000;
-const unusedMs = 7 * 24 * 3_600_000;
+/** Several times what one call may take: someone may still be reading a snapshot that was used this recently. */
+const inUseMs = 10 * 60_000;
+const unusedMs = 7 * 24 * 60 * 60_000;
 
 export function createCache({ root, maxTotalBytes, now }: CacheOptions): Cache {
   const incoming = join(root, 'incoming');
