@@ -21,8 +21,11 @@ export function apiCommand(): Command {
       if (name) throw new CommandError(`there is no operation "${name}"; "replica api" lists them all.`);
       api.outputHelp();
     });
-  for (const [name, operation] of Object.entries(operations))
-    api.addCommand(operationCommand(name, operation));
+  for (const [name, operation] of Object.entries(operations)) {
+    const command = new Command(name).summary(operation.summary);
+    // Flags are read off the schemas, which takes a while for all of them: only the one that is asked for gets its own.
+    api.addCommand(process.argv.includes(name) ? withFlags(command, operation) : command);
+  }
   return api;
 }
 
@@ -33,10 +36,9 @@ type Field = {
   schema: z.core.JSONSchema.BaseSchema;
 };
 
-function operationCommand(name: string, operation: Operation): Command {
+function withFlags(command: Command, operation: Operation): Command {
   const fields = fieldsOf(operation);
-  const command = withConnectionOptions(new Command(name).summary(operation.summary));
-  command.description(
+  withConnectionOptions(command).description(
     `${operation.summary}: ${operation.method} ${operation.path}${operation.description ? `\n\n${operation.description}` : ''}`,
   );
   for (const field of fields) command.addOption(optionOf(field));

@@ -51,8 +51,6 @@ export type Operation = {
   errors?: readonly ErrorCode[];
   /** Largest body in bytes, when it differs from the service's default. */
   bodyLimit?: number;
-  /** Answers a handler may give outside the database transaction of the request. */
-  transaction?: false;
 };
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;

@@ -11,7 +11,7 @@ type CallerOf<O extends Operation> = O['access'] extends 'anyone'
 /** A request as its handler sees it: parsed, authenticated, and inside its transaction when it writes. */
 export type HandlerRequest<O extends Operation> = Input<O> & {
   caller: CallerOf<O>;
-  /** The transaction of the request; for GET and for operations without one, the pool. */
+  /** The transaction of the request; for GET, the pool. */
   db: Db;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;

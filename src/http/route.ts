@@ -76,7 +76,7 @@ async function perform(parts: RouteParts, performance: Performance): Promise<Sto
         return getSignal();
       },
     });
-  if (operation.method === 'GET' || operation.transaction === false) {
+  if (operation.method === 'GET') {
     const { status, body, settle } = await run(parts.db);
     return { status, body: settle ? await settle(parts.db, getSignal()) : body };
   }
