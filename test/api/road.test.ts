@@ -99,3 +99,18 @@ test.each([
     }
   },
 );
+
+test('the reference page and what it loads come from this service', async () => {
+  const page = await fetch(`${world.url}/reference`);
+  expect([page.status, page.headers.get('content-type')]).toEqual([
+    200,
+    expect.stringContaining('text/html'),
+  ]);
+  const sources = [...(await page.text()).matchAll(/<(?:script|link)[^>]*\s(?:src|href)="([^"]+)"/g)];
+  expect(sources.length).toBeGreaterThan(0);
+  for (const [, source = ''] of sources) {
+    const url = new URL(source, page.url);
+    expect(url.origin).toBe(world.url);
+    expect((await fetch(url)).status).toBe(200);
+  }
+});
