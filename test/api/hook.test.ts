@@ -150,6 +150,8 @@ test('a warm hook makes the warm pool older, a start hook does not', async () =>
   expect(await generation()).toBe(1);
   await org.call('POST', `${warm}/save`, { content: 'a' });
   expect(await generation()).toBe(2);
+  await org.call('POST', `${warm}/save`, { content: 'a' });
+  expect(await generation()).toBe(2);
   await org.call('POST', `${warm}/save`, { content: '' });
   expect(await generation()).toBe(3);
 });
