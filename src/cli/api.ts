@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { send } from '../client/client.ts';
-import type { Operation } from '../contract/operation.ts';
+import type { ClientOptions, LooseCall } from '../client/request.ts';
+import { openStream } from '../client/stream.ts';
+import { type Operation, takesIdempotencyKey } from '../contract/operation.ts';
 import { operations } from '../contract/operations.ts';
 import { type ConnectionOptions, findApiKey, findBaseUrl, withConnectionOptions } from './connection.ts';
 import { CommandError } from './error.ts';
@@ -22,28 +24,34 @@ export function apiCommand(): Command {
       api.outputHelp();
     });
   for (const [name, operation] of Object.entries(operations)) {
-    const command = new Command(name).summary(operation.summary);
     // Flags are read off the schemas, which takes a while for all of them: only the one that is asked for gets its own.
-    api.addCommand(process.argv.includes(name) ? withFlags(command, operation) : command);
+    api.addCommand(
+      process.argv.includes(name)
+        ? operationCommand(name, operation)
+        : new Command(name).summary(operation.summary),
+    );
   }
   return api;
 }
 
 type Field = {
-  place: 'params' | 'query' | 'body';
+  place: (typeof places)[number];
   name: string;
   required: boolean;
   schema: z.core.JSONSchema.BaseSchema;
 };
 
-function withFlags(command: Command, operation: Operation): Command {
+const places = ['params', 'query', 'headers', 'body'] as const;
+
+/** The command of one operation, with a flag for each field that it takes. */
+export function operationCommand(name: string, operation: Operation): Command {
   const fields = fieldsOf(operation);
-  withConnectionOptions(command).description(
+  const command = withConnectionOptions(new Command(name).summary(operation.summary)).description(
     `${operation.summary}: ${operation.method} ${operation.path}${operation.description ? `\n\n${operation.description}` : ''}`,
   );
   for (const field of fields) command.addOption(optionOf(field));
   if (operation.body) command.option('--body <json>', 'whole body as JSON, @file, or - for standard input');
-  if (operation.method === 'POST')
+  if (takesIdempotencyKey(operation))
     command.option('--idempotency-key <key>', 'makes a repeat of this call safe');
   return command.action(async (options: Record<string, string> & ConnectionOptions) => {
     const baseUrl = findBaseUrl(options);
@@ -54,27 +62,47 @@ function withFlags(command: Command, operation: Operation): Command {
         : isForPeople
           ? await findJwt(baseUrl)
           : findApiKey(options, baseUrl);
-    const answer = await send({ baseUrl, ...(token && { token }) }, operation, {
+    const call = {
       ...callOf(operation, fields, options),
-      idempotencyKey: options.idempotencyKey,
-    });
-    console.log(JSON.stringify(answer, null, 2));
+      ...(options.idempotencyKey !== undefined && { idempotencyKey: options.idempotencyKey }),
+    };
+    await print({ baseUrl, ...(token && { token }) }, operation, call);
   });
 }
 
+/** Events are printed as they come, one on a line. */
+async function print(connection: ClientOptions, operation: Operation, call: LooseCall): Promise<void> {
+  if (operation.content !== 'text/event-stream') {
+    const answer = await send(connection, operation, call);
+    console.log(operation.content ? answer : JSON.stringify(answer, null, 2));
+    return;
+  }
+  // Whoever reads the lines may have seen enough.
+  const unread = new AbortController();
+  process.stdout.once('error', () => unread.abort());
+  try {
+    for await (const event of openStream(connection, operation, { ...call, signal: unread.signal }))
+      console.log(JSON.stringify(event));
+  } catch (error) {
+    if (!unread.signal.aborted) throw error;
+  }
+}
+
 function fieldsOf(operation: Operation): Field[] {
-  return (['params', 'query', 'body'] as const).flatMap((place) => {
+  return places.flatMap((place) => {
     const part = operation[place];
     if (!part) return [];
     const schema = z.toJSONSchema(part, { io: 'input', unrepresentable: 'any' });
     const shapes = (schema.anyOf ?? schema.oneOf ?? [schema]).filter((shape) => typeof shape === 'object');
     const names = new Set(shapes.flatMap((shape) => Object.keys(shape.properties ?? {})));
-    return [...names].map((name) => ({
-      place,
-      name,
-      required: shapes.every((shape) => shape.required?.includes(name)),
-      schema: mergeSchemas(shapes.map((shape) => shape.properties?.[name])),
-    }));
+    return [...names]
+      .filter((name) => place !== 'headers' || !isInQuery(operation, name))
+      .map((name) => ({
+        place,
+        name,
+        required: shapes.every((shape) => shape.required?.includes(name)),
+        schema: mergeSchemas(shapes.map((shape) => shape.properties?.[name])),
+      }));
   });
 }
 
@@ -107,7 +135,12 @@ function optionOf(field: Field): Option {
 }
 
 function callOf(operation: Operation, fields: Field[], options: Record<string, string>) {
-  const call: Record<Field['place'], Record<string, unknown>> = { params: {}, query: {}, body: {} };
+  const call: Record<Field['place'], Record<string, unknown>> = {
+    params: {},
+    query: {},
+    headers: {},
+    body: {},
+  };
   for (const field of fields) {
     const given = options[attributeOf(field)];
     if (given !== undefined)
@@ -115,7 +148,8 @@ function callOf(operation: Operation, fields: Field[], options: Record<string, s
     else if (field.place === 'params') throw new CommandError(`--${flagOf(field)} is missing.`);
   }
   const whole = options.body === undefined ? call.body : parseJson(readText(options.body), '--body');
-  return { params: call.params, query: call.query, ...(operation.body && { body: whole }) };
+  const { params, query, headers } = call;
+  return { params, query, headers, ...(operation.body && { body: whole }) };
 }
 
 function parseValue(field: Field, given: string): unknown {
@@ -149,10 +183,19 @@ function kindsOf({ schema }: Field): z.core.JSONSchema.BaseSchema[] {
 
 /** A body field called like a flag of ours, or like the path parameter `id`, gets its place in front. */
 function flagOf({ place, name }: Field): string {
-  const flag = name.replaceAll('_', '-').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const flag = toFlag(name);
   return place === 'body' && ['server', 'auth-key', 'idempotency-key', 'body', 'help', 'id'].includes(flag)
     ? `body-${flag}`
     : flag;
+}
+
+function toFlag(name: string): string {
+  return name.replaceAll('_', '-').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** What may be said in a header and in the query has one flag. */
+function isInQuery({ query }: Operation, header: string): boolean {
+  return Object.keys(query?.shape ?? {}).some((name) => toFlag(name) === header);
 }
 
 function attributeOf(field: Field): string {

@@ -13,6 +13,7 @@ export const errorStatus = {
   global_environment_undeletable: 409,
   repository_in_use: 409,
   credential_in_use: 409,
+  invalid_state: 409,
   last_admin: 409,
   limit_reached: 409,
   idempotency_key_reused: 409,
@@ -23,6 +24,7 @@ export const errorStatus = {
   headers_too_large: 431,
   rate_limited: 429,
   internal_error: 500,
+  hook_test_failed: 502,
   upstream_unavailable: 502,
   unavailable: 503,
 } as const satisfies Record<string, number>;

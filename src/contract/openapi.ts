@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { errorBody, errorCodeHeader, errorStatus } from './error.ts';
-import { type Access, errorsOf, type Operation, tags } from './operation.ts';
+import {
+  type Access,
+  type Content,
+  errorsOf,
+  type Operation,
+  tags,
+  takesIdempotencyKey,
+} from './operation.ts';
 
 type Json = Record<string, unknown>;
 
@@ -53,6 +60,7 @@ function describe(name: string, operation: Operation, schemas: Json): Json {
     operationId: name,
     tags: [operation.tag],
     summary: operation.summary,
+    ...(operation.deprecatedSince && { deprecated: true }),
     description: [operation.description, accessNote[operation.access]].filter(Boolean).join('\n\n'),
     security: security[operation.access],
     ...optional('parameters', parameters(operation, schemas)),
@@ -64,7 +72,7 @@ function describe(name: string, operation: Operation, schemas: Json): Json {
 }
 
 const accessNote: Record<Access, string> = {
-  anyone: 'Takes no credential.',
+  anyone: 'Takes no API key.',
   member: '',
   admin: 'For org API keys and admins.',
   person: "Takes a person's JWT, not an API key.",
@@ -83,8 +91,9 @@ function parameters(operation: Operation, schemas: Json): Json[] {
   const listed = [
     ...parametersIn('path', operation.params, schemas),
     ...parametersIn('query', operation.query, schemas),
+    ...parametersIn('header', operation.headers, schemas),
   ];
-  if (operation.method === 'POST' && operation.access !== 'anyone') {
+  if (takesIdempotencyKey(operation)) {
     listed.push({
       name: 'Idempotency-Key',
       in: 'header',
@@ -95,7 +104,11 @@ function parameters(operation: Operation, schemas: Json): Json[] {
   return listed;
 }
 
-function parametersIn(place: 'path' | 'query', schema: z.ZodObject | undefined, schemas: Json): Json[] {
+function parametersIn(
+  place: 'path' | 'query' | 'header',
+  schema: z.ZodObject | undefined,
+  schemas: Json,
+): Json[] {
   if (!schema) return [];
   const { properties = {}, required = [] } = toSchema(schema, 'input', schemas) as {
     properties?: Record<string, Json>;
@@ -113,10 +126,23 @@ function parametersIn(place: 'path' | 'query', schema: z.ZodObject | undefined, 
 function successes(operation: Operation, schemas: Json): Json {
   const entries = Object.entries(operation.answers).map(([status, schema]) => [
     status,
-    { description: operation.summary, content: jsonContent(toSchema(schema, 'output', schemas)) },
+    {
+      description: [operation.summary, contentNote[operation.content ?? 'application/json']].join(''),
+      content: { [operation.content ?? 'application/json']: { schema: toSchema(schema, 'output', schemas) } },
+    },
   ]);
   return Object.fromEntries(entries);
 }
+
+const contentNote: Record<Content | 'application/json', string> = {
+  'application/json': '',
+  'text/plain': '',
+  'text/event-stream': [
+    '. Server-sent events: the schema is that of the `data` of each event, which is JSON on one line.',
+    'A comment comes every 15 seconds. What goes wrong after the first event is told by an event',
+    '`error` without an id, whose data are `code` and `message`, and which is the last one.',
+  ].join(' '),
+};
 
 function failures(operation: Operation, schemas: Json): Json {
   const byStatus = Map.groupBy(errorsOf(operation), (code) => errorStatus[code]);

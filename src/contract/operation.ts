@@ -13,6 +13,12 @@ export type Access = 'anyone' | 'member' | 'admin' | 'person' | 'admin_person';
 
 /** What operations are about; the reference page groups them so. */
 export const tags = {
+  Replicas: 'Workspaces in which agents work: their life from creation to deletion, and their events.',
+  Chats: 'Conversations with the agents of a replica, and the messages that wait in them.',
+  Canvas: 'Files that an agent shows, kept also while its replica sleeps.',
+  Previews: 'Ports of a replica that are reachable from outside.',
+  Terminals: 'Shells in a replica.',
+  Usage: 'Time that replicas were awake, and what it costs.',
   Environments: 'Units that carry the configuration of workspaces; one of them, Global, applies to all.',
   Variables: 'Environment variables of an environment, sealed at rest.',
   Files: 'Files that are placed in a workspace at provisioning.',
@@ -32,6 +38,9 @@ export type Tag = keyof typeof tags;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
+/** What a success answers with when it is not JSON: server-sent events, or text. */
+export type Content = 'text/event-stream' | 'text/plain';
+
 /** One operation of the API as a value. Server, client, OpenAPI and command line derive from it. */
 export type Operation = {
   method: Method;
@@ -44,11 +53,16 @@ export type Operation = {
   /** A parameter that does not parse makes the path name nothing: 404. */
   params?: z.ZodObject;
   query?: z.ZodObject;
+  /** Headers that mean something to this operation; their names in lower case. */
+  headers?: z.ZodObject;
   body?: z.ZodType;
-  /** The success answers by status. */
+  content?: Content;
+  /** The success answers by status. Of a stream: what the `data` of each of its events is. */
   answers: Partial<Record<200 | 201 | 202, z.ZodType>>;
   /** What can go wrong besides what every operation shares (see `sharedErrors`). */
   errors?: readonly ErrorCode[];
+  /** When it was replaced by something better, as a day; callers are told by a header. */
+  deprecatedSince?: string;
   /** Largest body in bytes, when it differs from the service's default. */
   bodyLimit?: number;
 };
@@ -60,6 +74,7 @@ type Sent<S> = S extends z.ZodType ? z.input<S> : undefined;
 export type Input<O extends Operation> = {
   params: Parsed<O['params']>;
   query: Parsed<O['query']>;
+  headers: Parsed<O['headers']>;
   body: Parsed<O['body']>;
 };
 
@@ -67,6 +82,7 @@ export type Input<O extends Operation> = {
 export type Call<O extends Operation> = {
   params: Sent<O['params']>;
   query: Sent<O['query']>;
+  headers: Sent<O['headers']>;
   body: Sent<O['body']>;
 };
 
@@ -88,12 +104,17 @@ export function sharedErrors(operation: Operation): ErrorCode[] {
   if (operation.access !== 'anyone') errors.push('unauthenticated');
   if (operation.access === 'admin' || operation.access === 'admin_person') errors.push('forbidden');
   if (operation.params) errors.push('not_found');
-  if (operation.query || operation.body) errors.push('invalid_request');
+  if (operation.query || operation.headers || operation.body) errors.push('invalid_request');
   if (operation.body) errors.push('invalid_json', 'payload_too_large', 'unsupported_media_type');
-  // Without a caller there is nobody whose Idempotency-Key it could be.
-  if (operation.method === 'POST' && operation.access !== 'anyone')
-    errors.push('invalid_request', 'idempotency_key_reused', 'idempotency_key_in_progress');
+  // A key is looked at also where it is not taken.
+  if (operation.method === 'POST' && operation.access !== 'anyone') errors.push('invalid_request');
+  if (takesIdempotencyKey(operation)) errors.push('idempotency_key_reused', 'idempotency_key_in_progress');
   return errors;
+}
+
+/** Without a caller there is nobody whose key it could be, and a stream cannot be kept for a repeat. */
+export function takesIdempotencyKey({ method, access, content }: Operation): boolean {
+  return method === 'POST' && access !== 'anyone' && content !== 'text/event-stream';
 }
 
 /** All errors of an operation, without repeats. */

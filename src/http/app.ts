@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { maxHeaderSize, STATUS_CODES } from 'node:http';
+import { setMaxListeners } from 'node:events';
+import { maxHeaderSize } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -9,13 +9,26 @@ import type { Operation } from '../contract/operation.ts';
 import { JsonBodyError, parseJsonBody } from '../lib/json-body.ts';
 import { toAppError } from './error-answer.ts';
 import type { LooseHandler } from './handler.ts';
+import { refuseSocket } from './refuse-socket.ts';
+import { requestId } from './request-id.ts';
 import { type RouteParts, registerRoute } from './route.ts';
+import type { StreamEnd, StreamLimits } from './send-stream.ts';
+import { createStreams } from './streams.ts';
+import { createUpgrades, type UpgradeHandler, type UpgradeMatch } from './upgrades.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Who makes the request; null before it was admitted and for operations anyone may call. */
     caller: Caller | null;
     rawBody: Buffer | null;
+    /** Whether the answer is a stream that has begun. */
+    isStreaming: boolean;
+  }
+  interface FastifyInstance {
+    /** Aborted when the service begins to stop; what answers without end has to end then. */
+    stopping: AbortSignal;
+    /** Takes the requests of a path, or of which a function says so, that ask for another protocol. */
+    onUpgrade(match: UpgradeMatch, handler: UpgradeHandler): void;
   }
   interface FastifyContextConfig {
     operation?: string;
@@ -28,6 +41,7 @@ export type AppParts = RouteParts & {
   handlers: Record<string, LooseHandler>;
   /** Addresses whose X-Forwarded-For is believed; none when empty. */
   trustedProxies: string[];
+  streamLimits?: Partial<StreamLimits>;
   /** Called once for each answered request, for metrics. */
   onAnswered?: (request: { operation: string; status: number; seconds: number }) => void;
 };
@@ -41,6 +55,7 @@ const DRAIN_LIMIT_MS = 30_000;
 
 /** Builds the API from the contract's table of operations. */
 export function createApp(parts: AppParts): FastifyInstance {
+  const upgrades = createUpgrades(parts.log);
   const app = Fastify({
     // Requests get one line of ours when they are answered; a logger for each of them would cost more than that line.
     logger: false,
@@ -51,7 +66,7 @@ export function createApp(parts: AppParts): FastifyInstance {
     requestTimeout: 60_000,
     trustProxy: parts.trustedProxies,
     // Node would refuse a request without Host by itself, and without a body.
-    http: { requireHostHeader: false },
+    http: { requireHostHeader: false, shouldUpgradeCallback: upgrades.isWanted },
     genReqId: (request) => requestId(request.headers['x-request-id']),
     frameworkErrors: (error, request, reply) => sendError(parts.log, error, request, reply),
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
@@ -59,6 +74,13 @@ export function createApp(parts: AppParts): FastifyInstance {
   });
   app.decorateRequest('caller', null);
   app.decorateRequest('rawBody', null);
+  app.decorateRequest('isStreaming', false);
+  const stopping = new AbortController();
+  setMaxListeners(0, stopping.signal);
+  app.decorate('stopping', stopping.signal);
+  app.decorate('onUpgrade', (match: UpgradeMatch, handler: UpgradeHandler) =>
+    upgrades.add(app.server, match, handler),
+  );
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(securityHeaders).header('x-request-id', request.id);
     const lacksHost = request.headers.host === undefined && request.raw.httpVersion === '1.1';
@@ -67,17 +89,28 @@ export function createApp(parts: AppParts): FastifyInstance {
   // Node would answer an Expect header that it does not know by itself; RFC 9110 lets a server pass over it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   readJsonBodies(app);
+  const streams = createStreams({
+    stopping: stopping.signal,
+    log: parts.log,
+    limits: parts.streamLimits,
+    onEnded: (reply, end) => logAnswer(parts, reply.request, reply, end),
+  });
   drainOnClose(app);
+  app.addHook('preClose', async () => {
+    stopping.abort();
+    upgrades.closeAll();
+    await streams.ended();
+  });
   app.setErrorHandler((error, request, reply) => sendError(parts.log, error, request, reply));
   app.setNotFoundHandler((request, reply) => sendError(parts.log, notFound('Path'), request, reply));
   app.addHook('onResponse', (request, reply, done) => {
-    logAnswer(parts, request, reply);
+    if (!request.isStreaming) logAnswer(parts, request, reply);
     done();
   });
   for (const [name, operation] of Object.entries(parts.operations)) {
     const handler = parts.handlers[name];
     if (!handler) throw new Error(`operation ${name} has no handler`);
-    registerRoute(app, parts, { name, operation, handler });
+    registerRoute(app, { ...parts, streams }, { name, operation, handler });
   }
   return app;
 }
@@ -123,13 +156,22 @@ function readJsonBodies(app: FastifyInstance): void {
  */
 function drainOnClose(app: FastifyInstance): void {
   let isClosing = false;
+  const sockets = new Set<Socket>();
+  app.server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (isClosing) reply.header('connection', 'close');
     done();
   });
   app.addHook('preClose', async () => {
     isClosing = true;
-    const idle = setInterval(() => app.server.closeIdleConnections(), 50);
+    const idle = setInterval(() => {
+      app.server.closeIdleConnections();
+      // Node takes a connection that was never used for one whose request is on its way.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    }, 50);
     const late = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT_MS);
     app.server.once('close', () => {
       clearInterval(idle);
@@ -139,7 +181,7 @@ function drainOnClose(app: FastifyInstance): void {
 }
 
 /** One wide line per request. The path is left out: it can hold a token, and the operation says enough. */
-function logAnswer(parts: AppParts, request: FastifyRequest, reply: FastifyReply): void {
+function logAnswer(parts: AppParts, request: FastifyRequest, reply: FastifyReply, stream?: StreamEnd): void {
   const operation = request.routeOptions.config.operation ?? 'none';
   const seconds = reply.elapsedTime / 1000;
   parts.onAnswered?.({ operation, status: reply.statusCode, seconds });
@@ -153,20 +195,11 @@ function logAnswer(parts: AppParts, request: FastifyRequest, reply: FastifyReply
       organizationId: request.caller?.organizationId,
       keyId: request.caller?.keyId ?? undefined,
       personId: request.caller?.personId ?? undefined,
-      code: reply.getHeader(errorCodeHeader),
+      code: stream?.failure?.code ?? reply.getHeader(errorCodeHeader),
+      ...(stream && { ending: stream.ending, frames: stream.frames }),
     },
     'request',
   );
-}
-
-const processId = randomBytes(9).toString('base64url');
-let requests = 0;
-
-/** The caller's id, or one of this process: unique like a UUID, and made without asking for randomness each time. */
-function requestId(header: string | string[] | undefined): string {
-  if (typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header)) return header;
-  requests += 1;
-  return `${processId}-${requests.toString(36)}`;
 }
 
 /** What is not even HTTP gets the same error body, written by hand. */
@@ -178,14 +211,5 @@ function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? new AppError('request_timeout', 'The request took too long to arrive.')
         : new AppError('invalid_request', 'The request is not valid HTTP.');
-  const body = JSON.stringify({ error: refusal.message, details: refusal.details });
-  const head = [
-    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
-    'Connection: close',
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${requestId(undefined)}`,
-    `${errorCodeHeader}: ${refusal.code}`,
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  refuseSocket(socket, refusal);
 }

@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream';
 import type { Caller } from '../account/caller.ts';
 import type { Answer, Input, Operation } from '../contract/operation.ts';
 import type { Db } from '../db/database.ts';
+import type { SseFrame } from './sse.ts';
 
 type CallerOf<O extends Operation> = O['access'] extends 'anyone'
   ? null
@@ -21,9 +23,20 @@ export type HandlerRequest<O extends Operation> = Input<O> & {
  * An answer, and optionally more of it that is only known after the commit: `settle` waits for work that
  * the transaction put in motion and returns the body to send in place of the first one.
  */
-export type HandlerAnswer<O extends Operation> = Answer<O> & {
-  settle?: (db: Db, signal: AbortSignal) => Promise<Answer<O>['body']>;
-};
+export type HandlerAnswer<O extends Operation> = O['content'] extends 'text/event-stream'
+  ? { status: 200; stream: FrameStream<Answer<O>['body']> }
+  : O['content'] extends 'text/plain'
+    ? { status: Answer<O>['status']; body: Text<O['method']> }
+    : Answer<O> & { settle?: (db: Db, signal: AbortSignal) => Promise<Answer<O>['body']> };
+
+/**
+ * Gives the frames of a stream, after the commit of the transaction. It gets the pool, and may hold a connection only
+ * while it reads. The signal is aborted when the caller is gone, reads too slowly, or the service stops.
+ */
+export type FrameStream<Data = unknown> = (db: Db, signal: AbortSignal) => AsyncIterable<SseFrame<Data>>;
+
+/** The answer to a write is kept for repeats, so it is there as a whole. */
+type Text<M> = M extends 'GET' ? string | Readable : string;
 
 export type Handler<O extends Operation> = (request: HandlerRequest<O>) => Promise<HandlerAnswer<O>>;
 
@@ -35,6 +48,7 @@ export type LooseHandler = (request: LooseRequest) => Promise<LooseAnswer>;
 type LooseRequest = {
   params: unknown;
   query: unknown;
+  headers: unknown;
   body: unknown;
   caller: Caller | null;
   db: Db;
@@ -42,6 +56,7 @@ type LooseRequest = {
 };
 export type LooseAnswer = {
   status: number;
-  body: unknown;
+  body?: unknown;
   settle?: (db: Db, signal: AbortSignal) => Promise<unknown>;
+  stream?: FrameStream;
 };

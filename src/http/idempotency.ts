@@ -17,7 +17,7 @@ import { sealedContext } from '../secret/sealed-columns.ts';
  * when the first was rolled back. Refused requests leave nothing behind and may be tried again.
  *
  * Some answers are only whole after the commit (see `settle` in handler.ts). Their records have no status until then,
- * and who repeats such a request waits for it, holding no transaction.
+ * and who repeats such a request waits for it, holding no transaction. One that is refused by then gives its key back.
  */
 export type StoredAnswer = { status: number; body: unknown };
 export type Claim = { id: string; replay: null } | { id: string; replay: StoredAnswer; isSettled: boolean };
@@ -106,6 +106,11 @@ export async function storeAnswer(
     .execute();
 }
 
+/** Lets the next request with the same key be done anew. */
+export async function releaseKey(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('idempotency_record').where('id', '=', id).execute();
+}
+
 /** Waits until the request that took the key has settled its answer. The first one counts when it never does. */
 export async function settledAnswer(
   db: Db,
@@ -119,7 +124,10 @@ export async function settledAnswer(
       .select(['status', 'answer'])
       .where('id', '=', wait.id)
       .executeTakeFirst();
-    if (!record?.answer) throw new AppError('unavailable', 'The answer is gone; try again with a new key.');
+    if (!record?.answer) {
+      const sentence = 'The request that used this Idempotency-Key first was refused; try again.';
+      throw new AppError('unavailable', sentence);
+    }
     const answer = openAnswer(sealer, wait.id, record.answer);
     if (record.status !== null) return answer;
     if (performance.now() >= giveUpAt) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../account/caller.ts';
 import { AppError } from '../contract/error.ts';
-import type { Operation } from '../contract/operation.ts';
+import { type Operation, takesIdempotencyKey } from '../contract/operation.ts';
 import type { Db } from '../db/database.ts';
 import { transact } from '../db/transact.ts';
 import type { Sealer } from '../secret/seal.ts';
@@ -10,11 +10,14 @@ import {
   type Claim,
   claimKey,
   parseIdempotencyKey,
+  releaseKey,
   type StoredAnswer,
   settledAnswer,
   storeAnswer,
 } from './idempotency.ts';
 import { parseInput } from './parse-input.ts';
+import { sendAnswer } from './send-answer.ts';
+import type { Streams } from './streams.ts';
 
 export type RouteParts = {
   db: Db;
@@ -22,17 +25,17 @@ export type RouteParts = {
   bodyLimitBytes: number;
   /** Sets `request.caller`, or refuses the request. */
   admit: (operation: Operation, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-  /** Sees every answer before it is sent; tests hold it against the contract. */
+  /** Sees every answer before it is sent, and the data of every event; tests hold them against the contract. */
   inspectAnswer?: (operation: Operation, answer: StoredAnswer) => void;
 };
 
 /**
  * The one way a request travels: admit (who is it, how often) → parse → transaction of handler and
- * idempotency record → commit → answer.
+ * idempotency record → commit → answer, or the stream that begins with it.
  */
 export function registerRoute(
   app: FastifyInstance,
-  parts: RouteParts,
+  parts: RouteParts & { streams: Streams },
   route: { name: string; operation: Operation; handler: LooseHandler },
 ): void {
   const { operation, handler } = route;
@@ -44,8 +47,7 @@ export function registerRoute(
     onRequest: (request, reply) => parts.admit(operation, request, reply),
     handler: async (request, reply) => {
       const answer = await perform(parts, { operation, handler, request, reply });
-      parts.inspectAnswer?.(operation, answer);
-      return reply.code(answer.status).send(answer.body);
+      return sendAnswer(parts, { operation, answer, reply });
     },
   });
 }
@@ -57,7 +59,7 @@ type Performance = {
   reply: FastifyReply;
 };
 
-async function perform(parts: RouteParts, performance: Performance): Promise<StoredAnswer> {
+async function perform(parts: RouteParts, performance: Performance): Promise<LooseAnswer> {
   const { operation, handler, request, reply } = performance;
   const input = parseInput(operation, request);
   const caller = request.caller;
@@ -77,16 +79,25 @@ async function perform(parts: RouteParts, performance: Performance): Promise<Sto
       },
     });
   if (operation.method === 'GET') {
-    const { status, body, settle } = await run(parts.db);
-    return { status, body: settle ? await settle(parts.db, getSignal()) : body };
+    const { settle, ...answer } = await run(parts.db);
+    return settle ? { ...answer, body: await settle(parts.db, getSignal()) } : answer;
   }
-  const key =
-    operation.method === 'POST' && caller ? parseIdempotencyKey(request.headers['idempotency-key']) : null;
+  const key = caller ? keyOf(operation, request) : null;
   const done = await transact(parts.db, async (tx) => {
     if (!key || !caller) return { answer: await run(tx), recordId: null };
     return runOnce(parts, { tx, caller, key, path: pathOf(operation, input.params), request, run });
   });
   return done.answer.settle ? settleAnswer(parts, done, getSignal()) : done.answer;
+}
+
+function keyOf(operation: Operation, request: FastifyRequest): string | null {
+  if (operation.method !== 'POST') return null;
+  const key = parseIdempotencyKey(request.headers['idempotency-key']);
+  if (key === null || takesIdempotencyKey(operation)) return key;
+  throw new AppError(
+    'invalid_request',
+    'A stream cannot be sent again as it was: leave out the Idempotency-Key.',
+  );
 }
 
 type Outcome = { answer: LooseAnswer; recordId: string | null };
@@ -127,16 +138,22 @@ function repeatOf({ sealer }: RouteParts, claim: Claim & { replay: StoredAnswer 
 
 /** Waits for what is only known after the commit; a repeat of the request gets the same settled answer. */
 async function settleAnswer(parts: RouteParts, outcome: Outcome, signal: AbortSignal): Promise<StoredAnswer> {
-  const { status, body, settle } = outcome.answer;
+  const { recordId, answer: first } = outcome;
+  const { status, body, settle } = first;
   if (!settle) return { status, body };
-  let answer: StoredAnswer = { status, body };
+  const keep = async (answer: StoredAnswer) => {
+    if (recordId) await storeAnswer(parts.db, parts.sealer, { id: recordId, answer, isSettled: true });
+  };
   try {
-    answer = { status, body: await settle(parts.db, signal) };
+    const answer = { status, body: await settle(parts.db, signal) };
+    await keep(answer);
     return answer;
-  } finally {
-    // Who was cut off while waiting finds the first answer when asking again.
-    if (outcome.recordId)
-      await storeAnswer(parts.db, parts.sealer, { id: outcome.recordId, answer, isSettled: true });
+  } catch (error) {
+    const isRefused = error instanceof AppError && !signal.aborted;
+    // What is refused may be tried again; who was cut off while waiting finds the first answer when asking again.
+    if (recordId && isRefused) await releaseKey(parts.db, recordId);
+    else await keep({ status, body });
+    throw error;
   }
 }
 

@@ -8,6 +8,7 @@ import { guardPool } from './pool-guard.ts';
 import { type Schedule, toCronItems } from './schedule.ts';
 import { type Shift, startShift } from './shift.ts';
 import type { Tasks } from './task.ts';
+import { createUpkeep } from './upkeep.ts';
 
 export type Workers = {
   /** The id under which jobs are locked at this moment. */
@@ -88,6 +89,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   await migrateWork(pool, log);
   const working = work(await begin());
   const sweep = startSweep({ pool, log, intervalMs: options.sweepIntervalMs ?? 1_500 });
+  const upkeep = createUpkeep({ pool, log });
+  upkeep.start();
   let stopped: Promise<unknown> | undefined;
   return {
     get workerId() {
@@ -95,7 +98,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     },
     async stop() {
       stopping.abort();
-      stopped ??= Promise.all([working, sweep.stop()]);
+      stopped ??= Promise.all([working, sweep.stop(), upkeep.stop()]);
       await stopped;
     },
   };

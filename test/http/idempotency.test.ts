@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/account/caller.ts';
 import { loadConfig } from '../../src/config.ts';
 import { transact } from '../../src/db/transact.ts';
-import { claimKey } from '../../src/http/idempotency.ts';
+import { claimKey, releaseKey, settledAnswer, storeAnswer } from '../../src/http/idempotency.ts';
 import { openSealer } from '../../src/main.ts';
 import { startWorld, type World } from '../world/world.ts';
 
@@ -13,11 +13,15 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('a repeat that has waited as long as a statement may is told that the first is still in progress', async () => {
+async function requestOf(world: World) {
   const { id: organizationId } = await world.org();
   const caller: Caller = { organizationId, kind: 'org_key', keyId: 'key', personId: null, role: 'admin' };
-  const request = { caller, key: 'same', path: '/v1/environments', body: null };
   const sealer = openSealer(loadConfig({ REPLICA_DATA_DIR: world.folder }));
+  return { sealer, request: { caller, key: 'same', path: '/v1/environments', body: null } };
+}
+
+test('a repeat that has waited as long as a statement may is told that the first is still in progress', async () => {
+  const { sealer, request } = await requestOf(world);
   await transact(world.db, async (first) => {
     await claimKey(first, sealer, request);
     const repeat = transact(world.db, async (second) => {
@@ -26,4 +30,17 @@ test('a repeat that has waited as long as a statement may is told that the first
     });
     await expect(repeat).rejects.toMatchObject({ code: 'idempotency_key_in_progress' });
   });
+});
+
+test('a repeat that waits for a request that is refused in the end is told to try again', async () => {
+  const { sealer, request } = await requestOf(world);
+  const { id } = await claimKey(world.db, sealer, request);
+  await storeAnswer(world.db, sealer, { id, answer: { status: 201, body: {} }, isSettled: false });
+  const repeat = settledAnswer(world.db, sealer, { id, signal: AbortSignal.timeout(10_000) });
+  await releaseKey(world.db, id);
+  await expect(repeat).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/try again/),
+  });
+  expect((await claimKey(world.db, sealer, request)).replay).toBeNull();
 });
