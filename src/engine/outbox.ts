@@ -1,0 +1,145 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import type { EngineContext, GatewayClient } from './context.ts';
+import { engineLimits } from './limits.ts';
+import { orAbort } from './or-abort.ts';
+import { askAcked, deliver } from './outbox-delivery.ts';
+import { type OutboxLog, openOutboxLog } from './outbox-log.ts';
+import type { EngineEventType, EngineReport } from './protocol.ts';
+
+/** What its number adds to an event. */
+const NUMBER_BYTES = 32;
+const SYNC_AFTER_MS = 200;
+const STEP_WAIT_MS = 100;
+/** Reports that may wait for the gateway's first word before those that can be done without are dropped. */
+const MAX_WAITING = 1_000;
+/** Pieces of something whose end is reported in any case. */
+const dispensable = new Set<EngineEventType>(['hook.output', 'turn.delta']);
+
+export type Outbox = Pick<EngineContext, 'report' | 'flush'> & { close(): Promise<void> };
+
+/**
+ * Keeps every report until the gateway has taken it.
+ *
+ * A report is acknowledged once it is written to a file, so a kill of this process loses nothing. It is sent at once,
+ * before it is synced: were the machine to lose power in between, the gateway would have it and say so at the next
+ * start. So the disk is only synced for events that have waited for the gateway for a while, several at a time, and
+ * never for deltas.
+ */
+export function createOutbox(options: {
+  /** Belongs to the outbox. */
+  folder: string;
+  /** A disk that started as another sandbox's snapshot may hold the events of that one. */
+  sandboxId: string;
+  gateway: GatewayClient;
+  incarnation: number;
+  now: () => Date;
+  log(line: string): void;
+}): Outbox {
+  const { gateway, incarnation, now, log } = options;
+  const closing = new AbortController();
+  const { signal } = closing;
+  const waiters = new Set<() => void>();
+  let wake = () => {};
+  let waiting = 0;
+  let dropped = 0;
+  let syncTimer: NodeJS.Timeout | null = null;
+  const opened = open();
+  const ended = opened.then(run);
+
+  return {
+    async report(report) {
+      const at = now().toISOString();
+      const canDrop = dispensable.has(report.type);
+      if (canDrop && waiting > MAX_WAITING) return drop();
+      waiting += 1;
+      const outbox = await opened;
+      waiting -= 1;
+      if (!outbox || signal.aborted) throw new Error('the engine is ending');
+      if (canDrop && outbox.isPressed) return drop();
+      tellDropped();
+      outbox.append(eventLine(at, report));
+      // Nobody waits for the end of a step: it goes along with what comes next, which is most often the end of the boot.
+      if (report.type === 'boot.step') setTimeout(() => wake(), STEP_WAIT_MS);
+      else wake();
+      if (report.type !== 'turn.delta') syncSoon(outbox);
+    },
+
+    async flush(abort) {
+      const outbox = await orAbort(opened, abort);
+      const target = outbox ? outbox.next - 1 : 0;
+      while (outbox && outbox.acked < Math.min(target, outbox.next - 1)) {
+        if (signal.aborted) throw new Error('the engine is ending');
+        await orAbort(new Promise<void>((resolve) => waiters.add(resolve)), abort);
+      }
+    },
+
+    async close() {
+      closing.abort();
+      wake();
+      release();
+      if (syncTimer) clearTimeout(syncTimer);
+      await ended;
+    },
+  };
+
+  async function open(): Promise<OutboxLog | null> {
+    const acked = await askAcked({ gateway, signal });
+    return acked === null ? null : openOutboxLog({ folder: takeFolder(options), acked });
+  }
+
+  async function run(outbox: OutboxLog | null): Promise<void> {
+    if (!outbox) return;
+    await deliver({ outbox, gateway, incarnation, now, log, signal, more, onAcked: release });
+    outbox.close();
+  }
+
+  function more(): Promise<void> {
+    return new Promise((resolve) => {
+      wake = resolve;
+    });
+  }
+
+  function release(): void {
+    for (const resolve of waiters) resolve();
+    waiters.clear();
+  }
+
+  function drop(): void {
+    if (dropped === 0) log('too many events wait for the gateway: output and deltas are dropped');
+    dropped += 1;
+  }
+
+  function tellDropped(): void {
+    if (dropped > 0) log(`${dropped} pieces of output or deltas were dropped`);
+    dropped = 0;
+  }
+
+  function syncSoon(outbox: OutboxLog): void {
+    const number = outbox.next - 1;
+    syncTimer ??= setTimeout(() => {
+      syncTimer = null;
+      if (outbox.acked < number) outbox.sync().catch((error) => log(`events are not synced: ${error}`));
+    }, SYNC_AFTER_MS).unref();
+  }
+}
+
+function eventLine(at: string, { type, payload }: EngineReport): Buffer {
+  const line = Buffer.from(`${JSON.stringify({ at, type, payload })}\n`);
+  if (line.length + NUMBER_BYTES <= engineLimits.eventBytes) return line;
+  throw new Error(`a report of type ${type} is larger than ${engineLimits.eventBytes} bytes`);
+}
+
+/** The folder of this sandbox's events, without those of others. */
+function takeFolder({ folder, sandboxId }: { folder: string; sandboxId: string }): string {
+  const own = sandboxId.replace(/[^A-Za-z0-9-]/g, '_');
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(folder)) {
+      if (name !== own) rmSync(path.join(folder, name), { recursive: true, force: true });
+    }
+  } catch {
+    // Nothing can be written here; the log copes with that.
+  }
+  return path.join(folder, own);
+}
