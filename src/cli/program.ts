@@ -2,7 +2,9 @@ import { Command } from 'commander';
 import { ApiError } from '../client/client.ts';
 import { version } from '../lib/version.ts';
 import { apiCommand } from './api.ts';
+import { baseCommand } from './base.ts';
 import { configCommand } from './config.ts';
+import { doctorCommand } from './doctor.ts';
 import { keysCommand } from './keys.ts';
 import { loginCommand } from './login.ts';
 import { migrateCommand } from './migrate.ts';
@@ -11,6 +13,7 @@ import { serveCommand } from './serve.ts';
 
 /** Errors whose message is already the one line an operator needs. By name, so that no part is loaded for it. */
 const plain = new Set([
+  'BaseBuildError',
   'CommandError',
   'ConfigError',
   'DatabaseUnreachableError',
@@ -19,6 +22,7 @@ const plain = new Set([
   'FolderUnusableError',
   'KeyRingError',
   'MigrationError',
+  'RuntimeRefusedError',
   'SealError',
 ]);
 
@@ -28,6 +32,8 @@ export async function run(): Promise<void> {
     .version(version)
     .showHelpAfterError('Add --help to see what this command takes.')
     .addCommand(serveCommand())
+    .addCommand(doctorCommand())
+    .addCommand(baseCommand())
     .addCommand(configCommand())
     .addCommand(migrateCommand())
     .addCommand(secretsCommand())

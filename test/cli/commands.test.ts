@@ -21,7 +21,7 @@ describe('replica', () => {
   test('--help lists the commands', async () => {
     const { code, stdout } = await folder.run(['--help']);
     expect(code).toBe(0);
-    for (const name of ['serve', 'config', 'keys', 'migrate', 'api', 'login', 'secrets'])
+    for (const name of ['serve', 'config', 'keys', 'migrate', 'api', 'login', 'secrets', 'doctor', 'base'])
       expect(stdout).toContain(name);
   });
 
