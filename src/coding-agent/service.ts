@@ -32,7 +32,7 @@ const HINT_CHARACTERS = 4;
 const MIN_KEY_FOR_HINT = 16;
 
 export function createCodingAgentService({ sealer, allowPrivateTargets, newId, now }: Parts) {
-  async function list(db: Db, caller: Caller): Promise<CodingAgent[]> {
+  async function list(db: Db, caller: Pick<Caller, 'organizationId'>): Promise<CodingAgent[]> {
     const rows = await store.selectSettings(db, caller.organizationId);
     return codingAgentName.options.map((agent) =>
       show(
@@ -82,7 +82,12 @@ export function createCodingAgentService({ sealer, allowPrivateTargets, newId, n
     return { agent, configured: true, apiKeyHint, baseUrl: row.base_url, updatedAt: row.updated_at };
   }
 
-  return { list, read, set, remove };
+  /** Whether the organization has a credential for the agent. */
+  async function has(db: Db, key: { organizationId: string; agent: CodingAgentName }): Promise<boolean> {
+    return (await store.selectSetting(db, key)) !== undefined;
+  }
+
+  return { list, read, has, set, remove };
 }
 
 const context = (id: string) => sealedContext('coding_agent_setting', 'api_key', id);

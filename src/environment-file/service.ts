@@ -32,6 +32,11 @@ export function createEnvironmentFileService({ environments, warmPools, sealer, 
     return (await store.selectFiles(db, environment.id)).map(open);
   }
 
+  /** Of several environments at once, in clear, for who has found them in their organization. */
+  async function ofEnvironments(db: Db, environmentIds: readonly string[]): Promise<EnvironmentFile[]> {
+    return (await store.selectFilesOf(db, environmentIds)).map(open);
+  }
+
   async function read(db: Db, caller: Caller, wanted: Key): Promise<EnvironmentFile> {
     const environment = await environments.find(db, caller, wanted.environmentId);
     return open(await find(db, environment.id, wanted.id));
@@ -111,7 +116,7 @@ export function createEnvironmentFileService({ environments, warmPools, sealer, 
     content: sealer.open(row.content, context(row.id)),
   });
 
-  return { list, read, create, update, remove };
+  return { list, ofEnvironments, read, create, update, remove };
 }
 
 const context = (id: string) => sealedContext('environment_file', 'content', id);

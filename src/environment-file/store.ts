@@ -13,7 +13,15 @@ export function selectFiles(db: Db, environmentId: string): Promise<FileRow[]> {
     .execute();
 }
 
-/** What stands where, without the contents. */
+export function selectFilesOf(db: Db, environmentIds: readonly string[]): Promise<FileRow[]> {
+  return db
+    .selectFrom('environment_file')
+    .selectAll()
+    .where('environment_id', '=', sql<string>`any(${environmentIds}::uuid[])`)
+    .orderBy('path')
+    .execute();
+}
+
 /** Where each file of an environment goes and how much it holds, without what it holds. */
 export function selectPlaces(
   db: Db,

@@ -17,6 +17,12 @@ type Parts = {
   now: () => Date;
 };
 
+type ReplicaOrigin = {
+  environment_id?: string | undefined;
+  repository_set_id?: string | undefined;
+  repository_ids?: string[] | undefined;
+};
+
 export type EnvironmentService = ReturnType<typeof createEnvironmentService>;
 
 const MAX_ENVIRONMENTS = 1_000;
@@ -25,7 +31,11 @@ export function createEnvironmentService(parts: Parts) {
   const { repositories, warmPools, newId, now } = parts;
 
   /** The environment a path names; `global` is made on first use. Absent and foreign are one 404. */
-  async function find(db: Db, caller: Caller, environmentId: string): Promise<store.EnvironmentRow> {
+  async function find(
+    db: Db,
+    caller: Pick<Caller, 'organizationId'>,
+    environmentId: string,
+  ): Promise<store.EnvironmentRow> {
     if (environmentId === 'global') return findGlobal(db, caller.organizationId);
     const row = await store.selectEnvironment(db, {
       organizationId: caller.organizationId,
@@ -36,7 +46,11 @@ export function createEnvironmentService(parts: Parts) {
   }
 
   /** Finds an environment to change it or what is attached to it: other changes wait, and it cannot go meanwhile. */
-  async function hold(db: Db, caller: Caller, environmentId: string): Promise<store.EnvironmentRow> {
+  async function hold(
+    db: Db,
+    caller: Pick<Caller, 'organizationId'>,
+    environmentId: string,
+  ): Promise<store.EnvironmentRow> {
     const { id } = await find(db, caller, environmentId);
     const row = await store.lockEnvironment(db, { organizationId: caller.organizationId, id });
     if (!row) throw notFound('Environment');
@@ -58,6 +72,42 @@ export function createEnvironmentService(parts: Parts) {
     const made = await store.selectGlobal(db, organizationId);
     if (!made) throw new Error('the Global environment is absent right after it was made');
     return made;
+  }
+
+  /** The environment a new replica is made from: the one that is named, or the first one bound to what is named. */
+  async function forReplica(db: Db, caller: Caller, wanted: ReplicaOrigin): Promise<store.EnvironmentRow> {
+    if (wanted.environment_id) return find(db, caller, wanted.environment_id);
+    const { repository_set_id, repository_ids = [] } = wanted;
+    if (!repository_set_id && repository_ids.length === 0) {
+      throw new AppError(
+        'invalid_request',
+        'Pass environment_id, or one of the deprecated repository_set_id and repository_ids.',
+      );
+    }
+    await repositories.requireBinding(db, caller, { repository_set_id: repository_set_id ?? null });
+    for (const id of repository_ids) await repositories.requireBinding(db, caller, { repository_id: id });
+    const row = await store.selectFirstBound(db, {
+      organizationId: caller.organizationId,
+      setId: repository_set_id ?? null,
+      repositoryIds: repository_ids,
+    });
+    if (!row)
+      throw new AppError(
+        'not_found',
+        'No environment is bound to that repository or repository set; create one.',
+      );
+    return row;
+  }
+
+  /**
+   * What a workspace of an environment is made from, the lowest layer first: the Global environment as far as there
+   * is one, then the named one unless it is gone.
+   */
+  function layers(
+    db: Db,
+    key: { organizationId: string; environmentId: string | null },
+  ): Promise<store.EnvironmentRow[]> {
+    return store.selectLayers(db, key);
   }
 
   async function list(db: Db, caller: Caller) {
@@ -132,7 +182,7 @@ export function createEnvironmentService(parts: Parts) {
     );
   }
 
-  return { find, hold, list, read, create, update, remove };
+  return { find, hold, forReplica, layers, list, read, create, update, remove };
 }
 
 const nameTaken = (name: string) => ({

@@ -26,6 +26,26 @@ export function lockEnvironment(
   return byId(db, key).forUpdate().executeTakeFirst();
 }
 
+/** The oldest environment bound to the set, or else to one of the repositories. */
+export function selectFirstBound(
+  db: Db,
+  bound: { organizationId: string; setId: string | null; repositoryIds: readonly string[] },
+): Promise<EnvironmentRow | undefined> {
+  return db
+    .selectFrom('environment')
+    .selectAll()
+    .where('organization_id', '=', bound.organizationId)
+    .where((eb) =>
+      eb.or([
+        eb('repository_set_id', '=', bound.setId),
+        eb('repository_id', '=', eb.fn.any(eb.val(bound.repositoryIds))),
+      ]),
+    )
+    .orderBy(sql`repository_set_id is null`)
+    .orderBy('id')
+    .executeTakeFirst();
+}
+
 export function selectGlobal(db: Db, organizationId: string): Promise<EnvironmentRow | undefined> {
   return db
     .selectFrom('environment')
@@ -33,6 +53,20 @@ export function selectGlobal(db: Db, organizationId: string): Promise<Environmen
     .where('organization_id', '=', organizationId)
     .where('is_global', '=', true)
     .executeTakeFirst();
+}
+
+/** The Global environment and the one of that id, in this order; what is absent or another organization's is left out. */
+export function selectLayers(
+  db: Db,
+  key: { organizationId: string; environmentId: string | null },
+): Promise<EnvironmentRow[]> {
+  return db
+    .selectFrom('environment')
+    .selectAll()
+    .where('organization_id', '=', key.organizationId)
+    .where((is) => is.or([is('is_global', '=', true), is('id', '=', key.environmentId)]))
+    .orderBy('is_global', 'desc')
+    .execute();
 }
 
 /**

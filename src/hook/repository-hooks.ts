@@ -19,7 +19,7 @@ export type RepositoryHooks = { repository_hooks: RepositoryHook[]; error: strin
  * still listed, together with the reason why it may be old.
  */
 export function readRepositoryHooks(sources: readonly Source[], kind: HookKind): RepositoryHooks {
-  const problems = sources.flatMap((source) => describeProblems(source));
+  const problems = sources.flatMap(describeProblems);
   return {
     repository_hooks: sources.flatMap((source) => hookOf(source, kind)),
     error: problems.length > 0 ? problems.join(' ') : null,
@@ -35,7 +35,8 @@ function hookOf({ id, name, configuration }: Source, kind: HookKind): Repository
   ];
 }
 
-function describeProblems({ name, status, error, head_commit, configuration }: Source): string[] {
+/** Why what a repository brings along may be missing or old, in sentences. */
+export function describeProblems({ name, status, error, head_commit, configuration }: Source): string[] {
   const reasons: string[] = [];
   if (status === 'error') reasons.push(error ?? 'The repository could not be read.');
   else if (head_commit === null) reasons.push('The repository has not been read yet.');

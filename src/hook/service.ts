@@ -34,13 +34,18 @@ export function createHookService({ environments, warmPools, repositories, newId
     return (await store.selectActive(db, { environmentId: environment.id, kind: 'start' })) ?? null;
   }
 
+  /** The active hooks of several environments at once, for who has found them in their organization. */
+  function ofEnvironments(db: Db, environmentIds: readonly string[]): Promise<Hook[]> {
+    return store.selectActiveOf(db, environmentIds);
+  }
+
   /**
    * Makes `content` the active version; the one before stays on record. Holding the environment lets saves come one
    * after the other, so that versions have no gap and one hook is active at a time.
    */
   async function save(
     db: Db,
-    caller: Caller,
+    caller: Pick<Caller, 'organizationId'>,
     wanted: { environmentId: string; kind: HookKind; content: string },
   ): Promise<Hook | null> {
     const environment = await environments.hold(db, caller, wanted.environmentId);
@@ -82,5 +87,5 @@ export function createHookService({ environments, warmPools, repositories, newId
     return readRepositoryHooks(read, wanted.kind);
   }
 
-  return { readWarm, readStart, save, readOfRepositories };
+  return { readWarm, readStart, ofEnvironments, save, readOfRepositories };
 }

@@ -16,6 +16,16 @@ export function selectActive(db: Db, key: Key): Promise<HookRow | undefined> {
     .executeTakeFirst();
 }
 
+export function selectActiveOf(db: Db, environmentIds: readonly string[]): Promise<HookRow[]> {
+  return db
+    .selectFrom('hook')
+    .selectAll()
+    .where('environment_id', '=', sql<string>`any(${environmentIds}::uuid[])`)
+    .where('is_active', '=', true)
+    .orderBy('id')
+    .execute();
+}
+
 /** The newest version ever saved, 0 when there was none. */
 export async function selectLastVersion(db: Db, key: Key): Promise<number> {
   const { version } = await db

@@ -31,6 +31,11 @@ export function createMcpService({ environments, warmPools, sealer, newId, now }
     return (await store.selectMcps(db, environment.id)).map(open);
   }
 
+  /** Of several environments at once, in clear, for who has found them in their organization. */
+  async function ofEnvironments(db: Db, environmentIds: readonly string[]): Promise<Mcp[]> {
+    return (await store.selectMcpsOf(db, environmentIds)).map(open);
+  }
+
   async function read(db: Db, caller: Caller, wanted: Key): Promise<Mcp> {
     const environment = await environments.find(db, caller, wanted.environmentId);
     return open(await find(db, environment.id, wanted.id));
@@ -106,7 +111,7 @@ export function createMcpService({ environments, warmPools, sealer, newId, now }
     config: JSON.parse(sealer.open(row.config, context(row.id))),
   });
 
-  return { list, read, create, update, remove };
+  return { list, ofEnvironments, read, create, update, remove };
 }
 
 const context = (id: string) => sealedContext('environment_mcp', 'config', id);

@@ -13,6 +13,15 @@ export function selectMcps(db: Db, environmentId: string): Promise<McpRow[]> {
     .execute();
 }
 
+export function selectMcpsOf(db: Db, environmentIds: readonly string[]): Promise<McpRow[]> {
+  return db
+    .selectFrom('environment_mcp')
+    .selectAll()
+    .where('environment_id', '=', sql<string>`any(${environmentIds}::uuid[])`)
+    .orderBy('name')
+    .execute();
+}
+
 export function selectMcp(db: Db, key: { environmentId: string; id: string }): Promise<McpRow | undefined> {
   return db
     .selectFrom('environment_mcp')

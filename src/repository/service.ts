@@ -157,12 +157,26 @@ export function createRepositoryService(parts: Parts) {
     key: { organizationId: string; urlKey: string },
   ): Promise<{ repositoryId: string; remote: GitRemote } | null> {
     const row = await store.selectRepositoryByUrl(db, key);
-    if (!row) return null;
-    const { organizationId } = key;
-    const credential = row.credential_id
-      ? await credentials.open(db, { organizationId, id: row.credential_id })
-      : null;
-    return { repositoryId: row.id, remote: { url: row.url, credential } };
+    return row ? { repositoryId: row.id, remote: await remoteOf(db, row) } : null;
+  }
+
+  /** How git reads a repository that an environment is bound to; null when it is not bound to it. */
+  async function boundRemote(
+    db: Db,
+    key: { organizationId: string; environmentId: string; repositoryId: string },
+  ): Promise<GitRemote | null> {
+    const row = await store.selectBound(db, key);
+    return row ? remoteOf(db, row) : null;
+  }
+
+  /** How git reads a repository of the organization, for who has it checked out. */
+  async function remoteById(db: Db, key: { organizationId: string; id: string }): Promise<GitRemote | null> {
+    const row = await store.selectRepository(db, key);
+    return row ? remoteOf(db, row) : null;
+  }
+
+  async function remoteOf(db: Db, row: store.RepositoryRow): Promise<GitRemote> {
+    return { url: row.url, credential: await checks.openCredential(db, row) };
   }
 
   return {
@@ -175,6 +189,8 @@ export function createRepositoryService(parts: Parts) {
     requireBinding,
     boundRepositories,
     remoteByUrl,
+    boundRemote,
+    remoteById,
     refresh: checks.refresh,
     checks,
   };

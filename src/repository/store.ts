@@ -43,6 +43,35 @@ export function selectRepositoryByUrl(
     .executeTakeFirst();
 }
 
+/** The repository, when the environment is bound to it, by itself or in a set. */
+export function selectBound(
+  db: Db,
+  key: { organizationId: string; environmentId: string; repositoryId: string },
+): Promise<RepositoryRow | undefined> {
+  return byId(db, { organizationId: key.organizationId, id: key.repositoryId })
+    .where((is) =>
+      is.exists(
+        is
+          .selectFrom('environment')
+          .leftJoin('repository_set_member as member', (join) =>
+            join
+              .onRef('member.repository_set_id', '=', 'environment.repository_set_id')
+              .onRef('member.repository_id', '=', 'repository.id'),
+          )
+          .select('environment.id')
+          .where('environment.organization_id', '=', key.organizationId)
+          .where('environment.id', '=', key.environmentId)
+          .where((either) =>
+            either.or([
+              either('environment.repository_id', '=', either.ref('repository.id')),
+              either('member.repository_id', 'is not', null),
+            ]),
+          ),
+      ),
+    )
+    .executeTakeFirst();
+}
+
 /** Nobody can change, bind or delete the repository before the transaction ends. */
 export function lockRepository(db: Db, key: Key): Promise<RepositoryRow | undefined> {
   return byId(db, key).forUpdate().executeTakeFirst();

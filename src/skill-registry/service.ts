@@ -21,7 +21,7 @@ type Parts = {
   now: () => Date;
 };
 
-export type { RegistryRow } from './store.ts';
+export type { RegistryRow, RegistrySource } from './store.ts';
 export type SkillRegistryService = ReturnType<typeof createSkillRegistryService>;
 
 /** What a scan reads, and when it began. */
@@ -51,6 +51,11 @@ export function createSkillRegistryService(parts: Parts) {
   async function list(db: Db, caller: Caller, environmentId: string): Promise<store.RegistryRow[]> {
     const environment = await environments.find(db, caller, environmentId);
     return store.selectRegistries(db, environment.id);
+  }
+
+  /** Where the registries of several environments lie, for who has found these in their organization. */
+  function ofEnvironments(db: Db, environmentIds: readonly string[]): Promise<store.RegistrySource[]> {
+    return store.selectSourcesOf(db, environmentIds);
   }
 
   async function create(
@@ -164,7 +169,17 @@ export function createSkillRegistryService(parts: Parts) {
     }
   }
 
-  return { list, create, remove, settled, readBound, scanTarget, reportScan, requestDueScans };
+  return {
+    list,
+    ofEnvironments,
+    create,
+    remove,
+    settled,
+    readBound,
+    scanTarget,
+    reportScan,
+    requestDueScans,
+  };
 }
 
 /** Whether the last scan has read everything, so that an unmoved head leaves nothing to do. */

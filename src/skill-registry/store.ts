@@ -4,11 +4,34 @@ import type { DB } from '../db/schema.ts';
 
 export type RegistryRow = Selectable<DB['skill_registry']>;
 
+const sourceColumns = [
+  'id',
+  'organization_id',
+  'environment_id',
+  'name',
+  'url',
+  'url_key',
+  'repository_full_name',
+  'head_commit',
+  'scanned_at',
+] as const;
+/** Where a registry lies and where its last scan found it, without what is in it. */
+export type RegistrySource = Pick<RegistryRow, (typeof sourceColumns)[number]>;
+
 export function selectRegistries(db: Db, environmentId: string): Promise<RegistryRow[]> {
   return db
     .selectFrom('skill_registry')
     .selectAll()
     .where('environment_id', '=', environmentId)
+    .orderBy('id')
+    .execute();
+}
+
+export function selectSourcesOf(db: Db, environmentIds: readonly string[]): Promise<RegistrySource[]> {
+  return db
+    .selectFrom('skill_registry')
+    .select(sourceColumns)
+    .where('environment_id', '=', sql<string>`any(${environmentIds}::uuid[])`)
     .orderBy('id')
     .execute();
 }

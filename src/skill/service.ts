@@ -16,6 +16,7 @@ type Parts = {
   now: () => Date;
 };
 
+export type { SkillRow } from './store.ts';
 export type SkillService = ReturnType<typeof createSkillService>;
 
 const MAX_SKILLS = 500;
@@ -28,6 +29,11 @@ export function createSkillService({ environments, warmPools, catalog, newId, no
   async function list(db: Db, caller: Caller, environmentId: string): Promise<store.SkillRow[]> {
     const environment = await environments.find(db, caller, environmentId);
     return store.selectSkills(db, environment.id);
+  }
+
+  /** Of several environments at once, for who has found them in their organization. */
+  function ofEnvironments(db: Db, environmentIds: readonly string[]): Promise<store.SkillRow[]> {
+    return store.selectSkillsOf(db, environmentIds);
   }
 
   async function create(
@@ -69,7 +75,7 @@ export function createSkillService({ environments, warmPools, catalog, newId, no
     await warmPools.bump(db, environment);
   }
 
-  return { search, list, create, remove };
+  return { search, list, ofEnvironments, create, remove };
 }
 
 const alreadyEnabled = ({ slug, source }: { slug: string; source: string }) => ({

@@ -1,4 +1,4 @@
-import type { Insertable, Selectable } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Db } from '../db/database.ts';
 import type { DB } from '../db/schema.ts';
 
@@ -9,6 +9,15 @@ export function selectSkills(db: Db, environmentId: string): Promise<SkillRow[]>
     .selectFrom('environment_skill')
     .selectAll()
     .where('environment_id', '=', environmentId)
+    .orderBy('id')
+    .execute();
+}
+
+export function selectSkillsOf(db: Db, environmentIds: readonly string[]): Promise<SkillRow[]> {
+  return db
+    .selectFrom('environment_skill')
+    .selectAll()
+    .where('environment_id', '=', sql<string>`any(${environmentIds}::uuid[])`)
     .orderBy('id')
     .execute();
 }

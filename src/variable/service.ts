@@ -30,6 +30,11 @@ export function createVariableService({ environments, warmPools, sealer, newId, 
     return (await store.selectVariables(db, environment.id)).map(open);
   }
 
+  /** Of several environments at once, in clear, for who has found them in their organization. */
+  async function ofEnvironments(db: Db, environmentIds: readonly string[]): Promise<Variable[]> {
+    return (await store.selectVariablesOf(db, environmentIds)).map(open);
+  }
+
   async function create(
     db: Db,
     caller: Caller,
@@ -110,7 +115,7 @@ export function createVariableService({ environments, warmPools, sealer, newId, 
     value: sealer.open(row.value, context(row.id)),
   });
 
-  return { list, create, update, remove };
+  return { list, ofEnvironments, create, update, remove };
 }
 
 /** Sealed values are a little longer than what they hold, which is close enough for a limit. */

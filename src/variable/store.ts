@@ -1,4 +1,4 @@
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { Db } from '../db/database.ts';
 import type { DB } from '../db/schema.ts';
 
@@ -9,6 +9,15 @@ export function selectVariables(db: Db, environmentId: string): Promise<Variable
     .selectFrom('environment_variable')
     .selectAll()
     .where('environment_id', '=', environmentId)
+    .orderBy('key')
+    .execute();
+}
+
+export function selectVariablesOf(db: Db, environmentIds: readonly string[]): Promise<VariableRow[]> {
+  return db
+    .selectFrom('environment_variable')
+    .selectAll()
+    .where('environment_id', '=', sql<string>`any(${environmentIds}::uuid[])`)
     .orderBy('key')
     .execute();
 }
