@@ -5,13 +5,18 @@ const config: KnipConfig = {
     'src/cli/main.ts',
     'src/client/client.ts',
     'bench/{main,bare-server}.ts',
+    'chaos/main.ts',
+    // Bundled to the one file that runs inside sandboxes.
+    'src/engine/main.ts',
     'script/*.ts',
     // Programs that tests start as processes of their own.
     'test/**/*-process.ts',
   ],
-  project: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'script/**/*.ts'],
+  project: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts', 'script/**/*.ts'],
   // Programs that scripts run.
   ignoreDependencies: ['@biomejs/biome', 'kysely-codegen'],
+  // Programs of Debian that are no packages of npm.
+  ignoreBinaries: ['setpriv', 'unshare', 'mkfifo', 'losetup', 'debugfs'],
   ignoreExportsUsedInFile: true,
 };
 

@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that mostly wait for processes of their own; started last, one of them would run on alone at the end. */
-const slow = /test\/(chaos|cli|db|api\/skill-registry)/;
+const slow = /test\/(chaos|cli|contract|db|escape|live|runtime|api\/skill-registry)/;
 
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -97,6 +97,84 @@ export const settings = {
     fallback: '2',
     description: 'Ready workspaces each warm pool aims at.',
   }),
+  runtime: setting({
+    variable: 'REPLICA_RUNTIME',
+    schema: z.enum(['namespace', 'process', 'fake']),
+    fallback: 'namespace',
+    description:
+      'What makes sandboxes: namespace isolates them, process does not (see the next setting), fake runs nothing.',
+  }),
+  acceptNoIsolation: setting({
+    variable: 'REPLICA_I_UNDERSTAND_THERE_IS_NO_ISOLATION',
+    schema: flag(),
+    fallback: 'false',
+    description: 'Must be true for REPLICA_RUNTIME=process: agents then run as the user of the service.',
+  }),
+  sandboxBase: setting({
+    variable: 'REPLICA_SANDBOX_BASE',
+    schema: z.enum(['auto', 'host', 'rootfs']),
+    fallback: 'auto',
+    description:
+      "What a sandbox sees as its system: the host's /usr read-only, or the tree of `replica base build`; auto takes the tree when there is one.",
+  }),
+  sandboxSize: setting({
+    variable: 'REPLICA_SANDBOX_SIZE',
+    schema: z.enum(['small', 'large']),
+    fallback: 'small',
+    description: 'Size of a replica whose creator named none, and of warm workspaces.',
+  }),
+  autoSleepSeconds: setting({
+    variable: 'REPLICA_AUTO_SLEEP_SECONDS',
+    schema: integer(1, 31_536_000),
+    fallback: '3600',
+    description: 'An active replica sleeps after so long without activity.',
+  }),
+  deleteAfterInactivitySeconds: setting({
+    variable: 'REPLICA_DELETE_AFTER_INACTIVITY_SECONDS',
+    schema: integer(1, 31_536_000),
+    fallback: '3600',
+    description: 'A replica of policy delete_after_inactivity is deleted after so long without activity.',
+  }),
+  deleteAfterSleepSeconds: setting({
+    variable: 'REPLICA_DELETE_AFTER_SLEEP_SECONDS',
+    schema: integer(1, 315_360_000),
+    fallback: '604800',
+    description: 'A sleeping replica is deleted after so long asleep.',
+  }),
+  stallSeconds: setting({
+    variable: 'REPLICA_STALL_SECONDS',
+    schema: integer(1, 86_400),
+    fallback: '120',
+    description: 'A start, sleep or deletion that makes no progress for so long is begun anew.',
+  }),
+  egressMode: setting({
+    variable: 'REPLICA_EGRESS_MODE',
+    schema: z.enum(['none', 'allowlist', 'open']),
+    fallback: 'allowlist',
+    description: 'What sandboxes may reach where their environment says nothing.',
+  }),
+  egressHosts: setting({
+    variable: 'REPLICA_EGRESS_HOSTS',
+    schema: z.string().transform((list) =>
+      list
+        .split(',')
+        .map((host) => host.trim().toLowerCase())
+        .filter(Boolean),
+    ),
+    fallback: '',
+    description:
+      'Hosts allowed besides package registries and git hosts, comma-separated; *.example.com works.',
+  }),
+  previewDomain: setting({
+    variable: 'REPLICA_PREVIEW_DOMAIN',
+    schema: z
+      .string()
+      .toLowerCase()
+      .regex(/^[a-z0-9.-]+(:\d+)?$/, 'must be a host name')
+      .optional(),
+    description:
+      'Previews answer at PORT--REPLICA.DOMAIN besides /p/REPLICA/PORT/; needs a wildcard DNS record.',
+  }),
   rateLimitBurst: setting({
     variable: 'REPLICA_RATE_LIMIT_BURST',
     schema: integer(1, 10_000_000),

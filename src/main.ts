@@ -23,6 +23,8 @@ type StartOptions = {
   onProgress?: (line: string) => void;
   /** Ends the start; what it has begun is ended too. */
   signal?: AbortSignal;
+  /** What tests put in the place of real parts. */
+  replaced?: Parameters<typeof wire>[0]['replaced'];
   inspectAnswer?: Parameters<typeof wire>[0]['inspectAnswer'];
 };
 
@@ -35,6 +37,7 @@ export async function startService({
   log,
   onProgress = () => {},
   signal,
+  replaced,
   inspectAnswer,
 }: StartOptions): Promise<Service> {
   await using starting = new AsyncDisposableStack();
@@ -52,7 +55,7 @@ export async function startService({
 
   const baseUrl =
     config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
-  const wired = await wire({ config, log, database, sealer, baseUrl, inspectAnswer });
+  const wired = await wire({ config, log, database, sealer, baseUrl, replaced, inspectAnswer });
   starting.defer(() => wired.stop());
   const firstStart = await wired.bootstrap(async (made) => writeBootstrapFile(config, baseUrl, made));
   signal?.throwIfAborted();

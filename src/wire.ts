@@ -36,6 +36,7 @@ import { newId } from './lib/ids.ts';
 import { version } from './lib/version.ts';
 import { mcpHandlers } from './mcp/handlers.ts';
 import { createMcpService } from './mcp/service.ts';
+import { registerPreviews } from './preview/routes.ts';
 import { repositoryHandlers } from './repository/handlers.ts';
 import { createRepositoryService } from './repository/service.ts';
 import { repositorySetHandlers } from './repository/set-handlers.ts';
@@ -43,6 +44,7 @@ import { createRepositorySetService } from './repository/set-service.ts';
 import { repositorySchedule, repositoryTasks } from './repository/worker.ts';
 import { repositoryCredentialHandlers } from './repository-credential/handlers.ts';
 import { createRepositoryCredentialService } from './repository-credential/service.ts';
+import { openDriver } from './runtime/registry.ts';
 import type { Sealer } from './secret/seal.ts';
 import { createSkillCatalog } from './skill/catalog.ts';
 import { skillHandlers } from './skill/handlers.ts';
@@ -54,7 +56,9 @@ import { variableHandlers } from './variable/handlers.ts';
 import { createVariableService } from './variable/service.ts';
 import { warmPoolHandlers } from './warm-pool/handlers.ts';
 import { createWarmPoolService } from './warm-pool/service.ts';
+import { wireReplicas } from './wire-replicas.ts';
 import { startWorkers, type Workers } from './work/runner.ts';
+import { createSignals } from './work/signal.ts';
 
 type WireOptions = {
   config: Config;
@@ -62,8 +66,12 @@ type WireOptions = {
   database: Database;
   sealer: Sealer;
   baseUrl: string;
+  replaced?: Replaced | undefined;
   inspectAnswer?: RouteParts['inspectAnswer'];
 };
+
+/** Parts that tests bring along: a driver that fails on demand, a clock that they move. */
+export type Replaced = { openDriver?: typeof openDriver; now?: () => Date };
 
 export type Wired = {
   app: FastifyInstance;
@@ -79,14 +87,14 @@ export type Wired = {
 const MAX_CALLERS = 100_000;
 
 /** Jobs hold a connection only while they read or store, not while they wait for a git host. */
-const WORK_CONNECTIONS = 5;
+const WORK_CONNECTIONS = 10;
 
 /** The one place that knows every concrete part and who needs which. */
 export async function wire(options: WireOptions): Promise<Wired> {
   const { config, log, database, sealer, baseUrl } = options;
   const { db, pool } = database;
   const { allowPrivateTargets } = config;
-  const now = () => new Date();
+  const { now = () => new Date() } = options.replaced ?? {};
   const common = { newId, now, sealer, allowPrivateTargets };
 
   const identity = createIdentity({ db, baseUrl, log, secret: await loadIdentitySecret(db, sealer) });
@@ -105,16 +113,43 @@ export async function wire(options: WireOptions): Promise<Wired> {
     allowPrivateTargets,
   });
 
+  const codingAgents = createCodingAgentService(common);
+  const variables = createVariableService(attached);
+  const files = createEnvironmentFileService(attached);
+  const mcps = createMcpService(attached);
+  const skills = createSkillService({ ...attached, catalog });
+  const hooks = createHookService(attached);
+
+  // Jobs have connections of their own: a burst of requests must not keep them from being worked off.
+  const work = openDatabase({ url: database.url, poolSize: WORK_CONNECTIONS, log });
+  const queue = new pg.Pool({ connectionString: database.url, max: config.workerConcurrency + 3 });
+  const git = createGit({ cacheDir: path.join(config.dataDir, 'git'), allowPrivateTargets });
+  const signals = createSignals({ url: database.url, log });
+  const attachments = { variables, files, mcps, skills, hooks, registries, repositories, environments };
+  const live = await wireReplicas({
+    ...common,
+    ...attachments,
+    config,
+    log,
+    baseUrl,
+    db: work.db,
+    signals,
+    git,
+    codingAgents,
+    openDriver: options.replaced?.openDriver ?? openDriver,
+  });
+
   const handlers = {
     ...accountHandlers(accounts),
-    ...codingAgentHandlers(createCodingAgentService(common)),
+    ...codingAgentHandlers(codingAgents),
     ...environmentHandlers(environments),
-    ...variableHandlers(createVariableService(attached)),
-    ...environmentFileHandlers(createEnvironmentFileService(attached)),
-    ...mcpHandlers(createMcpService(attached)),
-    ...skillHandlers(createSkillService({ ...attached, catalog })),
+    ...variableHandlers(variables),
+    ...environmentFileHandlers(files),
+    ...mcpHandlers(mcps),
+    ...skillHandlers(skills),
     ...skillRegistryHandlers(registries),
-    ...hookHandlers(createHookService(attached)),
+    ...hookHandlers(hooks),
+    ...live.handlers,
     ...warmPoolHandlers(attached),
     ...repositoryHandlers(repositories),
     ...repositorySetHandlers(createRepositorySetService(attached)),
@@ -146,18 +181,23 @@ export async function wire(options: WireOptions): Promise<Wired> {
     inspectAnswer: options.inspectAnswer,
   });
   registerIdentityRoutes(app, { identity, admit });
-  registerHealth(app, { metrics, checks: { database: () => pool.query('select 1') } });
+  registerPreviews(app, {
+    ...live.previews,
+    db,
+    log,
+    buckets,
+    authenticate: authenticator.authenticate,
+    onAnswered: metrics.observeRequest,
+  });
+  registerHealth(app, { metrics, checks: { database: () => pool.query('select 1'), runtime: live.check } });
   registerReference(app, () => openApiDocument(operations, { baseUrl, version }));
 
-  // Jobs have connections of their own: a burst of requests must not keep them from being worked off.
-  const work = openDatabase({ url: database.url, poolSize: WORK_CONNECTIONS, log });
-  const queue = new pg.Pool({ connectionString: database.url, max: config.workerConcurrency + 3 });
-  const git = createGit({ cacheDir: path.join(config.dataDir, 'git'), allowPrivateTargets });
   const tasks = [
     ...accountTasks({ db: work.db, now }),
     ...httpTasks({ db: work.db, now }),
     ...repositoryTasks({ db: work.db, git, repositories }),
     ...skillRegistryTasks({ db: work.db, git, registries }),
+    ...live.tasks,
   ];
   let workers: Workers | null = null;
   return {
@@ -165,17 +205,27 @@ export async function wire(options: WireOptions): Promise<Wired> {
     bootstrap: (persist) => bootstrapFirstOrganization({ db, identity, apiKeys: accounts.apiKeys, persist }),
     async start() {
       authenticator.start();
+      await signals.start();
+      await live.start();
       workers = await startWorkers({
         pool: queue,
         log,
         tasks,
-        schedule: [...accountSchedule, ...httpSchedule, ...repositorySchedule, ...skillRegistrySchedule],
+        schedule: [
+          ...accountSchedule,
+          ...httpSchedule,
+          ...repositorySchedule,
+          ...skillRegistrySchedule,
+          ...live.schedule,
+        ],
         concurrency: config.workerConcurrency,
       });
     },
     async stop() {
       await app.close();
       await workers?.stop();
+      await live.stop();
+      await signals.stop();
       await queue.end();
       await work.close();
       await authenticator.stop();

@@ -28,6 +28,13 @@ export const textOfBytes = (max: number) =>
     })
     .meta({ 'x-max-bytes': max });
 
+/** Any JSON as PostgreSQL can keep it, at most `max` characters of it. */
+export function isStorableJson(value: unknown, max: number): boolean {
+  const json = JSON.stringify(value);
+  // Escaped in JSON: NUL, and a surrogate that stands alone.
+  return json.length <= max && !/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/.test(json);
+}
+
 export const success = z.object({ success: z.boolean() }).meta({ id: 'Success' });
 
 /** `page` and `limit` of a list, as they stand in the query string. */

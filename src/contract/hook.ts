@@ -35,8 +35,32 @@ const repositoryHooks = z
 const body = z.object({
   content: textOfBytes(65_536).describe('A shell script; empty clears the hook.'),
 });
+const testBody = z.object({
+  content: textOfBytes(65_536).refine((value) => value.trim() !== '', { error: 'must not be empty' }),
+});
+const persist = z
+  .enum(['always', 'on_success'])
+  .default('always')
+  .describe('`on_success` keeps the hook only when the test ends with exit code 0.');
+const testResult = z
+  .object({
+    exit_code: z.int().nullable(),
+    output: z.string().describe('At most the first 100,000 characters.'),
+    timed_out: z.boolean(),
+  })
+  .meta({ id: 'HookTest' });
 const warmHook = hook.nullable();
 const startHook = hook.nullable();
+
+const testEvent = z
+  .object({
+    status: z.string().optional().describe('Of `progress`.'),
+    message: z.string().optional().describe('Of `progress` and `error`.'),
+    output: z.string().optional().describe('Of `output`: what the hook has written since the last one.'),
+    exit_code: z.int().nullable().optional().describe('Of `complete`.'),
+    timed_out: z.boolean().optional().describe('Of `complete`.'),
+  })
+  .meta({ id: 'HookTestEvent' });
 
 export const hookOperations = {
   getWarmHook: {
@@ -101,5 +125,64 @@ export const hookOperations = {
     access: 'member',
     params: environmentParams,
     answers: { 200: repositoryHooks },
+  },
+  testWarmHook: {
+    method: 'POST',
+    path: '/v1/environments/{environmentId}/warm-hooks/test',
+    tag: 'Hooks',
+    summary: 'Try a warm hook without saving it',
+    description:
+      'Runs in a sandbox of its own with the bound repositories; the sandbox goes when the test ends or the caller leaves.',
+    access: 'member',
+    params: environmentParams,
+    body: testBody,
+    answers: { 200: z.object({ test: testResult }) },
+    errors: ['hook_test_failed'],
+  },
+  saveTestWarmHook: {
+    method: 'POST',
+    path: '/v1/environments/{environmentId}/warm-hooks/save-test',
+    tag: 'Hooks',
+    summary: 'Save a warm hook and try it',
+    access: 'member',
+    params: environmentParams,
+    body: testBody.extend({ persist }),
+    answers: { 200: z.object({ warm_hook: warmHook, test: testResult }) },
+    errors: ['hook_test_failed'],
+  },
+  streamWarmHookTest: {
+    method: 'POST',
+    path: '/v1/environments/{environmentId}/warm-hooks/save-test/stream',
+    tag: 'Hooks',
+    summary: 'Save a warm hook, try it and follow the test',
+    description: 'Events: `progress`, `output`, then `complete` or `error`. `mode: test_only` saves nothing.',
+    access: 'member',
+    params: environmentParams,
+    body: testBody.extend({ mode: z.enum(['save_test', 'test_only']).default('save_test'), persist }),
+    content: 'text/event-stream',
+    answers: { 200: testEvent.extend({ warm_hook: warmHook.optional() }) },
+  },
+  testStartHook: {
+    method: 'POST',
+    path: '/v1/environments/{environmentId}/start-hooks/test',
+    tag: 'Hooks',
+    summary: 'Try a start hook without saving it',
+    access: 'member',
+    params: environmentParams,
+    body: testBody,
+    answers: { 200: z.object({ test: testResult }) },
+    errors: ['hook_test_failed'],
+  },
+  streamStartHookTest: {
+    method: 'POST',
+    path: '/v1/environments/{environmentId}/start-hooks/test/stream',
+    tag: 'Hooks',
+    summary: 'Try a start hook and follow the test',
+    description: 'Events: `progress`, `output`, then `complete` or `error`.',
+    access: 'member',
+    params: environmentParams,
+    body: testBody,
+    content: 'text/event-stream',
+    answers: { 200: testEvent },
   },
 } as const satisfies Record<string, Operation>;

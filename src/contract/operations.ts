@@ -1,21 +1,38 @@
 import { accountOperations } from './account.ts';
+import { canvasOperations } from './canvas.ts';
+import { chatOperations } from './chat.ts';
 import { codingAgentOperations } from './coding-agent.ts';
+import { egressOperations } from './egress.ts';
 import { environmentOperations } from './environment.ts';
 import { environmentFileOperations } from './environment-file.ts';
+import { eventOperations } from './event.ts';
 import { hookOperations } from './hook.ts';
+import { hookLogOperations } from './hook-log.ts';
 import { mcpOperations } from './mcp.ts';
 import type { Operation } from './operation.ts';
+import { previewOperations } from './preview.ts';
+import { replicaOperations } from './replica.ts';
 import { repositoryOperations } from './repository.ts';
 import { repositoryCredentialOperations } from './repository-credential.ts';
 import { repositorySetOperations } from './repository-set.ts';
 import { skillOperations } from './skill.ts';
 import { skillRegistryOperations } from './skill-registry.ts';
+import { terminalOperations } from './terminal.ts';
+import { usageOperations } from './usage.ts';
 import { variableOperations } from './variable.ts';
-import { warmPoolOperations } from './warm-pool.ts';
+import { warmPoolOperations, warmWorkspaceOperations } from './warm-pool.ts';
 
 /** Every operation of the API by name. */
 export const operations = {
+  ...replicaOperations,
+  ...chatOperations,
+  ...eventOperations,
+  ...canvasOperations,
+  ...previewOperations,
+  ...terminalOperations,
+  ...hookLogOperations,
   ...environmentOperations,
+  ...egressOperations,
   ...variableOperations,
   ...environmentFileOperations,
   ...skillOperations,
@@ -23,10 +40,12 @@ export const operations = {
   ...mcpOperations,
   ...hookOperations,
   ...warmPoolOperations,
+  ...warmWorkspaceOperations,
   ...repositoryOperations,
   ...repositorySetOperations,
   ...repositoryCredentialOperations,
   ...codingAgentOperations,
+  ...usageOperations,
   ...accountOperations,
 } as const satisfies Record<string, Operation>;
 

@@ -39,3 +39,55 @@ export const warmPoolOperations = {
     answers: { 200: z.object({ warm_pool: warmPool }) },
   },
 } as const satisfies Record<string, Operation>;
+
+const workspaceStatus = z.enum(['warming', 'snapshotting', 'ready', 'assigned', 'expired', 'failed']);
+
+const warmPoolWorkspace = z
+  .object({
+    id,
+    organization_id: id,
+    warm_pool_config_id: id,
+    sandbox_id: z.string().nullable(),
+    status: workspaceStatus,
+    generation: z.int(),
+    error_message: z.string().nullable(),
+    created_at: time,
+  })
+  .meta({ id: 'WarmPoolWorkspace' });
+
+const workspaceEvent = z
+  .object({
+    output: z.string().optional().describe('Of `output`: what warm hooks have written since the last one.'),
+    status: workspaceStatus.optional().describe('Of `status`, `complete` and `error`.'),
+    message: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('Of `error`, and of `complete` when there is a reason.'),
+  })
+  .meta({ id: 'WarmPoolWorkspaceEvent' });
+
+export const warmWorkspaceOperations = {
+  listWarmPoolWorkspaces: {
+    method: 'GET',
+    path: '/v1/warm-pools/{configId}/workspaces',
+    tag: 'Warm pools',
+    summary: 'List the latest workspaces of a warm pool',
+    description: 'The 10 newest, whatever became of them, newest first.',
+    access: 'member',
+    params: z.object({ configId: id.describe('The id of the warm pool.') }),
+    answers: { 200: z.object({ workspaces: z.array(warmPoolWorkspace) }) },
+  },
+  streamWarmPoolWorkspace: {
+    method: 'GET',
+    path: '/v1/warm-pool-workspaces/{workspaceId}/stream',
+    tag: 'Warm pools',
+    summary: 'Follow the preparation of a warm workspace',
+    description:
+      'Events: `status` with the present status and with every change of it; `output` with what its warm hooks write, from their beginning, while it is `warming`; at last `complete` when it is `ready`, `assigned` or `expired`, or `error` when it has `failed`. Then the stream ends.',
+    access: 'member',
+    params: z.object({ workspaceId: id }),
+    content: 'text/event-stream',
+    answers: { 200: workspaceEvent },
+  },
+} as const satisfies Record<string, Operation>;

@@ -46,6 +46,37 @@ export interface Automation {
   updated_at: Timestamp;
 }
 
+export interface AwakeStretch {
+  ended_at: Timestamp | null;
+  id: string;
+  organization_id: string;
+  rate_micros: number;
+  replica_id: string;
+  source: string;
+  started_at: Timestamp;
+}
+
+export interface CanvasItem {
+  content: Buffer | null;
+  filename: string;
+  replica_id: string;
+  size_bytes: Int8;
+  updated_at: Timestamp;
+}
+
+export interface Chat {
+  created_at: Timestamp;
+  deleted_at: Timestamp | null;
+  id: string;
+  last_message_at: Timestamp | null;
+  last_message_text: string | null;
+  organization_id: string;
+  provider: string;
+  replica_id: string;
+  title: string | null;
+  updated_at: Timestamp;
+}
+
 export interface CodingAgentSetting {
   agent: string;
   api_key: Buffer;
@@ -78,9 +109,22 @@ export interface DeviceCode {
   user_code: string;
 }
 
+export interface EgressContact {
+  first_at: Timestamp;
+  host: string;
+  is_allowed: boolean;
+  last_at: Timestamp;
+  port: number;
+  reason: string | null;
+  replica_id: string;
+  times: Int8;
+}
+
 export interface Environment {
   created_at: Timestamp;
   description: string | null;
+  egress_hosts: Generated<string[]>;
+  egress_mode: string | null;
   id: string;
   is_global: Generated<boolean>;
   name: string;
@@ -134,6 +178,16 @@ export interface EnvironmentVariable {
   value: Buffer;
 }
 
+export interface HistoryEntry {
+  at: Timestamp;
+  chat_id: string;
+  id: Generated<Int8>;
+  message_id: string | null;
+  payload: Json;
+  replica_id: string;
+  type: string;
+}
+
 export interface Hook {
   content: string;
   created_at: Timestamp;
@@ -143,6 +197,55 @@ export interface Hook {
   kind: string;
   organization_id: string;
   version: number;
+}
+
+export interface HookOutput {
+  hook_run_id: string;
+  seq: number;
+  text: string;
+}
+
+export interface HookRun {
+  commands: string[];
+  created_at: Timestamp;
+  executed_at: Timestamp | null;
+  exit_code: number | null;
+  finished_at: Timestamp | null;
+  hook_test_id: string | null;
+  id: string;
+  name: string;
+  organization_id: string;
+  output: Generated<string>;
+  output_bytes: Generated<Int8>;
+  output_chars: Generated<Int8>;
+  output_seq: Generated<number>;
+  phase: string;
+  position: number;
+  replica_id: string | null;
+  repository_name: string | null;
+  sandbox_id: string;
+  status: string;
+  timed_out: Generated<boolean>;
+  type: string;
+  warm_workspace_id: string | null;
+}
+
+export interface HookTest {
+  content: string;
+  created_at: Timestamp;
+  environment_id: string;
+  error: string | null;
+  exit_code: number | null;
+  hook_run_id: string | null;
+  id: string;
+  lease_until: Timestamp;
+  organization_id: string;
+  phase: string;
+  sandbox_id: string | null;
+  save: string;
+  status: string;
+  timed_out: boolean | null;
+  updated_at: Timestamp;
 }
 
 export interface IdempotencyRecord {
@@ -220,6 +323,23 @@ export interface Member {
   role: string;
 }
 
+export interface Message {
+  chat_id: string;
+  created_at: Timestamp;
+  error: string | null;
+  finished_at: Timestamp | null;
+  id: string;
+  options: Generated<Json>;
+  organization_id: string;
+  position: number;
+  replica_id: string;
+  sender: Json | null;
+  sent_at: Timestamp | null;
+  started_at: Timestamp | null;
+  state: string;
+  text: string;
+}
+
 export interface Organization {
   created_at: Generated<Timestamp>;
   id: string;
@@ -237,6 +357,105 @@ export interface Person {
   image: string | null;
   name: string;
   updated_at: Generated<Timestamp>;
+}
+
+export interface Preview {
+  created_at: Timestamp;
+  is_public: Generated<boolean>;
+  port: number;
+  replica_id: string;
+}
+
+export interface Replica {
+  active_since: Timestamp | null;
+  attempts: Generated<number>;
+  boot_id: string | null;
+  coding_agent: string;
+  config: Generated<Json>;
+  created_at: Timestamp;
+  delete_due_at: Timestamp | null;
+  deleted_at: Timestamp | null;
+  engine: Json | null;
+  environment_id: string | null;
+  environment_report: Json | null;
+  error_message: string | null;
+  event_seq: Generated<Int8>;
+  has_booted: Generated<boolean>;
+  history_bytes: Generated<Int8>;
+  host_id: string;
+  id: string;
+  incarnation: Generated<number>;
+  last_activity_at: Timestamp | null;
+  lifecycle_policy: string;
+  losses: Generated<number>;
+  name: string;
+  organization_id: string;
+  person_id: string | null;
+  progress_at: Timestamp;
+  sandbox_id: string | null;
+  size: string | null;
+  sleep_due_at: Timestamp | null;
+  slept_at: Timestamp | null;
+  source: string;
+  start_kind: string | null;
+  start_reason: string | null;
+  started_boot_id: string | null;
+  state: string;
+  updated_at: Timestamp;
+  version: Generated<number>;
+  warm_workspace_id: string | null;
+  webhook_secret: Buffer | null;
+  webhook_url: string | null;
+}
+
+export interface ReplicaEvent {
+  at: Timestamp;
+  payload: Json;
+  replica_id: string;
+  seq: Int8;
+  type: string;
+}
+
+export interface ReplicaRepository {
+  added: number | null;
+  base_commit: string | null;
+  branch: string | null;
+  default_branch: string | null;
+  diff: string | null;
+  head_commit: string | null;
+  is_diff_cut: Generated<boolean>;
+  name: string;
+  position: number;
+  pr_urls: Generated<string[]>;
+  removed: number | null;
+  replica_id: string;
+  repository_id: string;
+  shadow_problem: string | null;
+  start_hooks_completed: Generated<boolean>;
+  updated_at: Timestamp;
+  url: string;
+}
+
+export interface ReplicaShadow {
+  base_commit: string;
+  branch: string | null;
+  bundle: Buffer;
+  head_commit: string;
+  replica_id: string;
+  repository_id: string;
+  shadow_commit: string;
+  updated_at: Timestamp;
+}
+
+export interface ReplicaStep {
+  detail: string | null;
+  duration_ms: number;
+  id: string;
+  incarnation: number;
+  outcome: string;
+  replica_id: string;
+  started_at: Timestamp;
+  step: string;
 }
 
 export interface Repository {
@@ -282,6 +501,31 @@ export interface RepositorySetMember {
   position: number;
   repository_id: string;
   repository_set_id: string;
+}
+
+export interface RuntimeHost {
+  id: string;
+  seen_at: Timestamp;
+}
+
+export interface Sandbox {
+  acked_seq: Generated<Int8>;
+  created_at: Timestamp;
+  environment_id: string | null;
+  hook_test_id: string | null;
+  host_id: string;
+  id: string;
+  incarnation: Generated<number>;
+  layers: Generated<string[]>;
+  organization_id: string;
+  purpose: string;
+  removing_at: Timestamp | null;
+  replica_id: string | null;
+  secret: Buffer;
+  secret_hash: Buffer;
+  size: string;
+  started_at: Timestamp | null;
+  warm_workspace_id: string | null;
 }
 
 export interface SchemaMigration {
@@ -342,12 +586,27 @@ export interface WarmPool {
   updated_at: Timestamp;
 }
 
+export interface WarmPoolLayer {
+  built_by: string | null;
+  created_at: Timestamp;
+  generation: number;
+  host_id: string;
+  id: string;
+  is_ready: Generated<boolean>;
+  organization_id: string;
+  warm_pool_id: string | null;
+}
+
 export interface WarmPoolWorkspace {
   created_at: Timestamp;
   error_message: string | null;
   generation: number;
+  host_id: string | null;
   id: string;
+  layer_id: string | null;
   organization_id: string;
+  progress_at: Timestamp | null;
+  replica_id: string | null;
   sandbox_id: string | null;
   status: string;
   updated_at: Timestamp;
@@ -357,15 +616,23 @@ export interface WarmPoolWorkspace {
 export interface DB {
   api_key: ApiKey;
   automation: Automation;
+  awake_stretch: AwakeStretch;
+  canvas_item: CanvasItem;
+  chat: Chat;
   coding_agent_setting: CodingAgentSetting;
   credential_change: CredentialChange;
   device_code: DeviceCode;
+  egress_contact: EgressContact;
   environment: Environment;
   environment_file: EnvironmentFile;
   environment_mcp: EnvironmentMcp;
   environment_skill: EnvironmentSkill;
   environment_variable: EnvironmentVariable;
+  history_entry: HistoryEntry;
   hook: Hook;
+  hook_output: HookOutput;
+  hook_run: HookRun;
+  hook_test: HookTest;
   idempotency_record: IdempotencyRecord;
   invitation: Invitation;
   login_account: LoginAccount;
@@ -373,16 +640,26 @@ export interface DB {
   login_session: LoginSession;
   login_verification: LoginVerification;
   member: Member;
+  message: Message;
   organization: Organization;
   person: Person;
+  preview: Preview;
+  replica: Replica;
+  replica_event: ReplicaEvent;
+  replica_repository: ReplicaRepository;
+  replica_shadow: ReplicaShadow;
+  replica_step: ReplicaStep;
   repository: Repository;
   repository_credential: RepositoryCredential;
   repository_set: RepositorySet;
   repository_set_member: RepositorySetMember;
+  runtime_host: RuntimeHost;
+  sandbox: Sandbox;
   schema_migration: SchemaMigration;
   service_setting: ServiceSetting;
   signing_key: SigningKey;
   skill_registry: SkillRegistry;
   warm_pool: WarmPool;
+  warm_pool_layer: WarmPoolLayer;
   warm_pool_workspace: WarmPoolWorkspace;
 }

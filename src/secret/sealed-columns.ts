@@ -19,6 +19,8 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealedColumn('coding_agent_setting', 'api_key'),
   sealedColumn('idempotency_record', 'answer'),
   sealedColumn('service_setting', 'value'),
+  sealedColumn('replica', 'webhook_secret'),
+  sealedColumn('sandbox', 'secret'),
 ];
 
 /** Binds a sealed value to its place; sealing, opening and rotation all take the context from here. */

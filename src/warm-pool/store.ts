@@ -45,7 +45,8 @@ export function selectCounted(
       ),
       counting(sql`workspace.status = 'warming'`).as('warming_count'),
       counting(sql`workspace.status = 'snapshotting'`).as('snapshotting_count'),
-      sql<boolean>`coalesce(bool_or(workspace.status = 'ready' and workspace.sandbox_id is not null), false)`.as(
+      sql<boolean>`exists (select from warm_pool_layer as layer
+        where layer.warm_pool_id = warm_pool.id and layer.generation = warm_pool.generation and layer.is_ready)`.as(
         'has_base_snapshot',
       ),
     ])

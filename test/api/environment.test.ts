@@ -136,7 +136,7 @@ describe('environments', () => {
       mcp_count: 0,
     });
     const hooks = await org.call('GET', `/v1/environments/${made.body.environment.id}/warm-hooks`);
-    expect(hooks.body.warm_pool).toMatchObject({ enabled: true, target_size: 2, generation: 1 });
+    expect(hooks.body.warm_pool).toMatchObject({ enabled: true, target_size: 0, generation: 1 });
   });
 
   test('the list has Global first and the right counts', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/lib/ids.ts';
 import { createWarmPoolService } from '../../src/warm-pool/service.ts';
 import { type Organization, startWorld, type World } from '../world/world.ts';
+import { makePoolAtRest, type PoolAtRest } from './warm-pool-at-rest.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -59,40 +60,25 @@ test('the Global environment gets a warm pool when it is asked for, one also whe
   expect(rows).toHaveLength(1);
 });
 
-test('the counts are those of the workspaces in the pool', async () => {
+test('the counts are those of the workspaces in the pool, and its snapshot that of the present generation', async () => {
   const org = await world.org();
-  const environment = await makeEnvironment(org, 'counted');
-  const { id } = await readPool(org, environment);
-  await world.db.updateTable('warm_pool').set({ generation: 5 }).where('id', '=', id).execute();
-  const at = new Date();
-  const add = (status: string, generation: number, sandbox_id: string | null) =>
-    world.db
-      .insertInto('warm_pool_workspace')
-      .values({
-        id: newId(),
-        organization_id: org.id,
-        warm_pool_id: id,
-        status,
-        generation,
-        sandbox_id,
-        created_at: at,
-        updated_at: at,
-      })
-      .execute();
-  for (const status of ['warming', 'warming', 'snapshotting', 'assigned', 'expired', 'failed']) {
-    await add(status, 5, 'sandbox');
+  const pool = await makePoolAtRest(world, org, { generation: 5 });
+  for (const status of ['warming', 'warming', 'snapshotting', 'assigned', 'expired', 'failed', 'ready']) {
+    await pool.add(status);
   }
-  await add('ready', 5, null);
-  expect(await readPool(org, environment)).toMatchObject({
+  await addLayer(org, pool, { generation: 4 });
+  const snapshot = await addLayer(org, pool, { generation: 5 });
+  expect(await readPool(org, 'global')).toMatchObject({
     ready_count: 1,
     stale_count: 0,
     warming_count: 2,
     snapshotting_count: 1,
     has_base_snapshot: false,
   });
-  await add('ready', 4, 'sandbox');
-  await add('ready', 1, null);
-  expect(await readPool(org, environment)).toMatchObject({
+  await pool.add('ready', { generation: 4 });
+  await pool.add('ready', { generation: 1 });
+  await world.db.updateTable('warm_pool_layer').set({ is_ready: true }).where('id', '=', snapshot).execute();
+  expect(await readPool(org, 'global')).toMatchObject({
     ready_count: 1,
     stale_count: 2,
     has_base_snapshot: true,
@@ -196,6 +182,23 @@ describe('a bad request is refused and changes nothing', () => {
     expect(answer.status).toBe(401);
   });
 });
+
+async function addLayer(org: Organization, pool: PoolAtRest, { generation }: { generation: number }) {
+  const id = newId();
+  await world.db
+    .insertInto('warm_pool_layer')
+    .values({
+      id,
+      organization_id: org.id,
+      warm_pool_id: pool.id,
+      generation,
+      // Of another host, so that this one does not look after it.
+      host_id: newId(),
+      created_at: new Date(),
+    })
+    .execute();
+  return id;
+}
 
 async function makeEnvironment(org: Organization, name: string, binding = {}): Promise<string> {
   const { body } = await org.call('POST', '/v1/environments', { name, ...binding });

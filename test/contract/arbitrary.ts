@@ -8,6 +8,7 @@ import { bodySchema, branchesOf, parametersOf, type Schema } from './published.t
 export type Change =
   | { part: 'params'; name: string; value: string }
   | { part: 'query'; name: string; value: unknown }
+  | { part: 'headers'; name: string; value: string }
   | { part: 'body'; path: Step[]; value: unknown };
 
 /** Changes of a call that would succeed: they leave it right, make it nearly right, or entirely arbitrary. */
@@ -28,6 +29,13 @@ export function changesOf(name: OperationName, example: LooseCall): fc.Arbitrary
         part: fc.constant('query' as const),
         name: fc.constant(one.name),
         value: queryValue(one.schema),
+      }),
+    ),
+    ...parametersOf(name, 'header').map((one) =>
+      fc.record({
+        part: fc.constant('headers' as const),
+        name: fc.constant(one.name),
+        value: headerText(one.schema),
       }),
     ),
   ];
@@ -64,6 +72,11 @@ const anyText = fc.oneof(
   fc.string({ maxLength: 300 }),
 );
 
+// Made once each, since making them is what takes time.
+const word = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_]{0,20}$/);
+const fieldName = fc.string({ maxLength: 10 });
+const base64 = fc.base64String();
+
 const anyJson = fc.oneof(
   nastyText,
   fc.constantFrom(null, true, 0, -1, 1e308, 2 ** 53, [], {}, [[]], [null]),
@@ -97,14 +110,14 @@ function objectOf({
     requiredKeys: required,
   });
   if (typeof others !== 'object') return fields;
-  const free = fc.dictionary(fc.string({ maxLength: 10 }), fitting(others), { maxKeys: 3 });
+  const free = fc.dictionary(fieldName, fitting(others), { maxKeys: 3 });
   return fc.tuple(free, fields).map(([more, own]) => ({ ...more, ...own }));
 }
 
 function textOf({ format, pattern, maxLength, 'x-max-bytes': maxBytes }: Schema): fc.Arbitrary<string> {
   if (format === 'uuid' || format === 'guid') return fc.uuid();
+  if (format === 'base64') return fc.oneof(base64, anyText);
   const bound = maxLength ?? maxBytes ?? 100;
-  const word = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_]{0,20}$/);
   const long = fc.constantFrom('a'.repeat(bound), 'a'.repeat(bound + 1));
   // Making text from a pattern that looks ahead is not possible, and from one that names classes slow.
   const isPlain = pattern !== undefined && !/\(\?|\\p\{/i.test(pattern);
@@ -116,6 +129,12 @@ function textOf({ format, pattern, maxLength, 'x-max-bytes': maxBytes }: Schema)
 function paramText(schema: Schema): fc.Arbitrary<string> {
   const text = fc.oneof(fitting(schema).map(String), anyText);
   return text.filter((one) => one !== '' && one.length < 100 && !/^\.{1,2}$/.test(one));
+}
+
+/** Text that a client can send in a header at all. */
+function headerText(schema: Schema): fc.Arbitrary<string> {
+  const text = fc.oneof(fitting(schema).map(String), anyText);
+  return text.filter((one) => one.length < 1_000 && /^[\t\x20-\x7e\x80-\xff]*$/.test(one));
 }
 
 function queryValue(schema: Schema): fc.Arbitrary<unknown> {

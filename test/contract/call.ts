@@ -4,14 +4,23 @@ import { type Access, errorsOf, type Operation } from '../../src/contract/operat
 import { type OperationName, operations } from '../../src/contract/operations.ts';
 import type { ApiAnswer, ApiCall } from '../world/world.ts';
 
-/** Every kind of caller there is; `member` and `admin` come with a JWT, `personal_key` is a key of the member. */
-export type Who = 'org_key' | 'personal_key' | 'member' | 'admin' | 'nobody';
+/**
+ * Every kind of caller there is; `member` and `admin` come with a JWT, `personal_key` is a key of the member, `engine`
+ * comes with the secret of a sandbox.
+ */
+export const everyone = ['org_key', 'personal_key', 'member', 'admin', 'engine', 'nobody'] as const;
+export type Who = (typeof everyone)[number];
 
 /** A call of some operation, with its parts as they go over the wire. */
-export type LooseCall = { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
+export type LooseCall = {
+  params?: Record<string, string>;
+  query?: Record<string, unknown>;
+  headers?: Record<string, string>;
+  body?: unknown;
+};
 
 /** Who is let in by each access, the one that the examples use first. */
-export const allowed: Record<Access, readonly [Who, ...Who[]]> = {
+const allowed: Record<Access, readonly [Who, ...Who[]]> = {
   anyone: ['nobody'],
   member: ['org_key', 'personal_key', 'member', 'admin'],
   admin: ['org_key', 'admin'],
@@ -26,19 +35,31 @@ export function operationOf(name: OperationName): Operation {
   return operations[name];
 }
 
+/** Who may call an operation. One that looks at a credential though anyone may come takes the secret of a sandbox. */
+export function callersOf(name: OperationName): readonly [Who, ...Who[]] {
+  const { access, errors = [] } = operationOf(name);
+  const isForEngines = access === 'anyone' && errors.includes('unauthenticated');
+  return isForEngines ? ['engine'] : allowed[access];
+}
+
 export function usualCaller(name: OperationName): Who {
-  return allowed[operationOf(name).access][0];
+  return callersOf(name)[0];
+}
+
+/**
+ * A few of many, another few for the next operation. What stands before all operations in the same way need not be shown
+ * to each of them with everything there is.
+ */
+export function someOf<T>(all: readonly T[], index: number): T[] {
+  const few = 4;
+  return Array.from({ length: few }, (_, step) => all[(index * few + step) % all.length] as T);
 }
 
 /** Makes a call and holds what every answer owes: headers, a declared answer, or a declared error code. */
-export async function send(
-  call: ApiCall,
-  name: OperationName,
-  { headers, ...parts }: LooseCall & { headers?: Record<string, string> },
-): Promise<ApiAnswer> {
+export async function send(call: ApiCall, name: OperationName, parts: LooseCall): Promise<ApiAnswer> {
   const operation = operationOf(name);
   const path = pathOf(operation, parts);
-  const answer = await call(operation.method, path, parts.body, headers);
+  const answer = await call(operation.method, path, parts.body, parts.headers);
   const shown = `${operation.method} ${path} → ${answer.status} ${JSON.stringify(answer.body).slice(0, 400)}`;
   expect(answer.headers.get('x-request-id'), shown).toMatch(/^[\w.:-]{1,128}$/);
   // Whom to count is not known while the database that knows the callers is away.
@@ -49,13 +70,28 @@ export async function send(
   const code = answer.headers.get(errorCodeHeader);
   if (code === null) {
     const declared = operation.answers[answer.status as 200];
+    expect(answer.headers.get('content-type'), shown).toBe(`${contentOf(operation)}; charset=utf-8`);
     // A schema drops fields it does not know, so what it returns must be all there was.
-    expect(declared?.parse(answer.body), shown).toEqual(answer.body);
+    for (const sent of sentIn(operation, answer)) expect(declared?.parse(sent), shown).toEqual(sent);
   } else {
     expect(errorsOf(operation), shown).toContain(code);
     expect(errorStatus[code as keyof typeof errorStatus], shown).toBe(answer.status);
   }
   return answer;
+}
+
+/** A call with more headers than it has. */
+export function withHeaders<C extends LooseCall>(call: C, headers: Record<string, string>): C {
+  return { ...call, headers: { ...call.headers, ...headers } };
+}
+
+export function contentOf(operation: Operation): string {
+  return operation.content ?? 'application/json';
+}
+
+/** What the contract describes of an answer: its body, or the data of each event that has come. */
+export function sentIn(operation: Operation, answer: ApiAnswer): unknown[] {
+  return operation.content === 'text/event-stream' ? answer.body : [answer.body];
 }
 
 /** The error code of an answer beside its status, which reads well when an expectation fails. */

@@ -30,6 +30,8 @@ const columns = {
     ...at,
   },
   repository_set: { name: "'s' || i", ...at },
+  chat: { provider: "'claude'", ...at },
+  message: { position: 'i', state: "'queued'", text: "'hello'", created_at: 'now()' },
   api_key: {
     name: "'k'",
     prefix: "'rs_'",

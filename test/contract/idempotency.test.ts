@@ -2,8 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { takesIdempotencyKey } from '../../src/contract/operation.ts';
 import type { OperationName } from '../../src/contract/operations.ts';
-import { type LooseCall, operationNames, operationOf, outcome, pathOf, send, usualCaller } from './call.ts';
+import {
+  type LooseCall,
+  operationNames,
+  operationOf,
+  outcome,
+  pathOf,
+  send,
+  usualCaller,
+  withHeaders,
+} from './call.ts';
 import { exampleOf } from './examples.ts';
 import { type Fixture, makeFixture } from './fixture.ts';
 import { type Stage, startStage } from './stage.ts';
@@ -17,37 +27,28 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.close());
 
-// Without a caller there is nobody whose key it could be.
-const posts = operationNames.filter(
-  (name) => operationOf(name).method === 'POST' && operationOf(name).access !== 'anyone',
+const posts = operationNames.filter((name) => takesIdempotencyKey(operationOf(name)));
+const streams = operationNames.filter(
+  (name) => operationOf(name).method === 'POST' && operationOf(name).content === 'text/event-stream',
 );
 
 describe('a POST with an Idempotency-Key', () => {
-  test.each(posts)('%s repeats its answer and is done once', async (name) => {
+  test.each(posts)('%s repeats its answer, is done once, and refuses another body', async (name) => {
     const key = randomUUID();
     const call = await prepare(name);
     const first = await sendWithKey(name, call, key);
     expect(first.status, JSON.stringify(first.body)).toBeLessThan(300);
-    const after = await countRows(stage.world.pool);
+    const after = await countSettled();
     const second = await sendWithKey(name, call, key);
     expect({ status: second.status, body: second.body }).toEqual({ status: first.status, body: first.body });
-    expect(await countRows(stage.world.pool)).toEqual(after);
-  });
-
-  test.each(posts)('%s refuses the same key with another body', async (name) => {
-    const key = randomUUID();
-    const call = await prepare(name);
-    expect((await sendWithKey(name, call, key)).status).toBeLessThan(300);
-    const after = await countRows(stage.world.pool);
     const other = { ...call, body: { ...((call.body as object | undefined) ?? {}), another: 'field' } };
     expect(outcome(await sendWithKey(name, other, key))).toBe('409 idempotency_key_reused');
-    expect(await countRows(stage.world.pool)).toEqual(after);
+    expect(await countSettled()).toEqual(after);
   });
 
   test.each(posts)('%s sent ten times at once is done once and answers ten times the same', async (name) => {
-    const single = await rowsAdded(
-      async () => void (await sendWithKey(name, await prepare(name), randomUUID())),
-    );
+    const other = await prepare(name);
+    const single = await rowsAdded(async () => void (await sendWithKey(name, other, randomUUID())));
     const key = randomUUID();
     const call = await prepare(name);
     const answers = await rowsAddedWith(single, () =>
@@ -60,6 +61,13 @@ describe('a POST with an Idempotency-Key', () => {
       });
     }
     expect(answers[0]?.status).toBeLessThan(300);
+  });
+
+  test('is refused where the answer is a stream', async () => {
+    for (const name of streams) {
+      const answer = await sendWithKey(name, await prepare(name), randomUUID());
+      expect(outcome(answer), name).toBe('400 invalid_request');
+    }
   });
 
   test('a key belongs to its caller and its path', async () => {
@@ -130,7 +138,7 @@ function prepare(name: OperationName): Promise<LooseCall> {
 }
 
 function sendWithKey(name: OperationName, call: LooseCall, key: string) {
-  return send(fixture.callers[usualCaller(name)], name, { ...call, headers: { 'idempotency-key': key } });
+  return send(fixture.callers[usualCaller(name)], name, withHeaders(call, { 'idempotency-key': key }));
 }
 
 function recordOf(key: string) {
@@ -157,10 +165,15 @@ async function startSilentHost() {
   };
 }
 
+async function countSettled(): Promise<Record<string, number>> {
+  await stage.settle();
+  return countRows(stage.world.pool);
+}
+
 async function rowsAdded(change: () => Promise<void>): Promise<Record<string, number>> {
-  const before = await countRows(stage.world.pool);
+  const before = await countSettled();
   await change();
-  const after = await countRows(stage.world.pool);
+  const after = await countSettled();
   const added = Object.entries(after).map(([table, count]) => [table, count - (before[table] ?? 0)]);
   return Object.fromEntries(added.filter(([, count]) => count !== 0));
 }

@@ -29,10 +29,11 @@ export type Schema = {
 
 type Parameter = { name: string; in: 'path' | 'query' | 'header'; required?: boolean; schema: Schema };
 type Content = { content: { 'application/json': { schema: Schema } } };
+type AnyContent = { content: Record<string, { schema: Schema }> };
 type Described = {
   parameters?: Parameter[];
   requestBody?: Content;
-  responses: Record<string, Content & { headers?: Record<string, { schema: { enum: string[] } }> }>;
+  responses: Record<string, AnyContent & { headers?: Record<string, { schema: { enum: string[] } }> }>;
 };
 
 /** What the service publishes about itself; tests that read it find out when it says something else than it does. */

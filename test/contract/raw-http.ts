@@ -22,6 +22,18 @@ export async function exchange(baseUrl: string, bytes: string | Buffer): Promise
   return parseAnswers(await readAll(socket));
 }
 
+/** The answer to a request whose body is announced and never sent. */
+export async function announce(
+  baseUrl: string,
+  { line, key, bytes }: { line: string; key: string; bytes: number },
+): Promise<RawAnswer> {
+  const lines = [line, 'Host: service.example', `Authorization: Bearer ${key}`, 'Connection: close'];
+  const head = [...lines, 'Content-Type: application/json', `Content-Length: ${bytes}`, '', ''].join('\r\n');
+  const [answer] = await exchange(baseUrl, head);
+  if (!answer) throw new Error('there was no answer');
+  return answer;
+}
+
 /** What the other side sends until it closes the connection. */
 export function readAll(socket: Socket): Promise<Buffer> {
   const { promise, resolve } = Promise.withResolvers<Buffer>();

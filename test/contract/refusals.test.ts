@@ -1,24 +1,37 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
 import { type ErrorCode, errorStatus } from '../../src/contract/error.ts';
 import { errorsOf } from '../../src/contract/operation.ts';
 import type { OperationName } from '../../src/contract/operations.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { type ApiCall, caller, startWorld, type World } from '../world/world.ts';
-import { operationNames, operationOf, outcome, pathOf, send, usualCaller } from './call.ts';
+import {
+  type LooseCall,
+  operationNames,
+  operationOf,
+  outcome,
+  pathOf,
+  send,
+  usualCaller,
+  withHeaders,
+} from './call.ts';
 import { exampleOf } from './examples.ts';
 import { type Fixture, makeFixture } from './fixture.ts';
 import { isIdSchema, parametersOf } from './published.ts';
-import { type RefusedCall, refusals } from './refusals.ts';
+import { announce } from './raw-http.ts';
+import type { RefusedCall } from './refusal.ts';
+import { refusals } from './refusals.ts';
 import { type Stage, startStage } from './stage.ts';
 
-type Case = (name: OperationName) => Promise<RefusedCall & { headers?: Record<string, string> }>;
+type Case = (name: OperationName) => Promise<RefusedCall>;
 
 /** The smallest that can be set, so that a body over it is quick to send. */
 const BODY_LIMIT_BYTES = 100_000;
 
 let stage: Stage;
 let fixture: Fixture;
+const calls = new Map<OperationName, Promise<LooseCall>>();
 /** A service where everybody may make one request at once. */
 let strict: World;
 beforeAll(async () => {
@@ -45,30 +58,34 @@ const shared: Partial<Record<ErrorCode, Case>> = {
     return { ...(await usual(name)), params: Object.fromEntries(params) };
   },
   invalid_request: async (name) => {
-    const { body, query } = operationOf(name);
+    const { body, query, headers } = operationOf(name);
     const call = await usual(name);
     if (body) return { ...call, body: 7 };
-    if (query)
-      return { ...call, query: Object.fromEntries(Object.keys(query.shape).map((key) => [key, ''])) };
-    return { ...call, headers: { 'idempotency-key': 'two words' } };
+    // Everything that is said twice, and headers longer than any that mean something.
+    if (query) return { ...call, query: ofEvery(query, ['', '']) };
+    if (headers) return withHeaders(call, ofEvery(headers, '!'.repeat(3_000)));
+    return withHeaders(call, { 'idempotency-key': 'two words' });
   },
   invalid_json: async (name) => ({ ...(await usual(name)), body: '{"name": ' }),
-  payload_too_large: async (name) => ({ ...(await usual(name)), body: ' '.repeat(BODY_LIMIT_BYTES + 1) }),
-  unsupported_media_type: async (name) => ({
-    ...(await usual(name)),
-    headers: { 'content-type': 'text/plain' },
-  }),
+  payload_too_large: async (name) => {
+    const { bodyLimit } = operationOf(name);
+    const call = await usual(name);
+    if (bodyLimit === undefined) return { ...call, body: ' '.repeat(BODY_LIMIT_BYTES + 1) };
+    return { ...call, by: announcing(bodyLimit + 1) };
+  },
+  unsupported_media_type: async (name) => withHeaders(await usual(name), { 'content-type': 'text/plain' }),
   idempotency_key_reused: async (name) => {
     const headers = { 'idempotency-key': randomUUID() };
     const call = await usual(name);
-    await send(fixture.callers[usualCaller(name)], name, { ...call, headers });
-    return { ...call, body: { ...(call.body as object), another: 'field' }, headers };
+    const first = await send(fixture.callers[usualCaller(name)], name, withHeaders(call, headers));
+    expect(first.status, JSON.stringify(first.body)).toBeLessThan(300);
+    return withHeaders({ ...call, body: { ...(call.body as object), another: 'field' } }, headers);
   },
   idempotency_key_in_progress: async (name) => {
     const key = randomUUID();
     const call = await usual(name);
     await leaveUnanswered(name, { path: pathOf(operationOf(name), call), body: call.body, key });
-    return { ...call, headers: { 'idempotency-key': key } };
+    return withHeaders(call, { 'idempotency-key': key });
   },
   rate_limited: async (name) => {
     const { key } = await strict.org();
@@ -125,8 +142,27 @@ function insistent(call: ApiCall): ApiCall {
   };
 }
 
-function usual(name: OperationName) {
-  return exampleOf(name, fixture, usualCaller(name));
+/** Says how long its body is and sends none of it: millions of bytes would be refused only while they are on their way. */
+function announcing(bytes: number): ApiCall {
+  return async (method, path) => {
+    const { status, headers, body } = await announce(stage.world.url, {
+      line: `${method} ${path} HTTP/1.1`,
+      key: fixture.org.key,
+      bytes,
+    });
+    return { status, headers: new Headers(headers), body: JSON.parse(body) };
+  };
+}
+
+function ofEvery<T>(schema: z.ZodObject, value: T): Record<string, T> {
+  return Object.fromEntries(Object.keys(schema.shape).map((key) => [key, value]));
+}
+
+/** One example for all errors of an operation: none of them uses it up before the last that needs it. */
+function usual(name: OperationName): Promise<LooseCall> {
+  const known = calls.get(name) ?? exampleOf(name, fixture, usualCaller(name));
+  calls.set(name, known);
+  return known;
 }
 
 /** A record whose answer is not known yet, as another process holds it that waits for what it has put in motion. */

@@ -16,7 +16,7 @@ export async function listRoutes(): Promise<string[]> {
   const own = await createDatabase();
   stack.defer(() => own.drop());
   const log = pino({ level: 'silent' });
-  const config = loadConfig({ DATABASE_URL: own.url, REPLICA_DATA_DIR: folder });
+  const config = loadConfig({ DATABASE_URL: own.url, REPLICA_DATA_DIR: folder, REPLICA_RUNTIME: 'fake' });
   const database = openDatabase({ url: own.url, poolSize: 2, log });
   stack.defer(() => database.close());
   const wired = await wire({

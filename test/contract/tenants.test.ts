@@ -2,14 +2,26 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OperationName } from '../../src/contract/operations.ts';
 import type { ApiAnswer } from '../world/world.ts';
-import { type LooseCall, operationNames, operationOf, outcome, send, usualCaller } from './call.ts';
+import {
+  type LooseCall,
+  operationNames,
+  operationOf,
+  outcome,
+  send,
+  someOf,
+  usualCaller,
+  withHeaders,
+} from './call.ts';
 import { exampleOf } from './examples.ts';
 import { type Fixture, makeFixture } from './fixture.ts';
 import { bodySchema, branchesOf, isIdSchema, parametersOf } from './published.ts';
 import { type Stage, startStage } from './stage.ts';
 import { hashContent } from './tables.ts';
 
-/** Two organizations side by side. One has what the other asks for; the other must not be able to tell. */
+/**
+ * Two organizations side by side. One has what the other asks for; the other must not be able to tell. That answers name
+ * nothing of it either is seen in walk.test.ts.
+ */
 let stage: Stage;
 let theirs: Fixture;
 let ours: Fixture;
@@ -22,26 +34,14 @@ afterAll(() => stage?.close());
 
 // Who has the id of an invitation may accept it: there is no organization yet from which they would come.
 const withParams = operationNames.filter(
-  (name) => operationOf(name).params && operationOf(name).access !== 'anyone',
+  (name) => operationOf(name).params && usualCaller(name) !== 'nobody',
 );
-const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const noIds = [
   ...['nothing', '0', 'null', '%00', '\0', "' or 1=1 --", '../..'],
   ...[randomUUID().slice(1), `${randomUUID()}0`, randomUUID().replaceAll('-', ''), 'a'.repeat(900)],
 ];
 const idParams = (name: OperationName) =>
   parametersOf(name, 'path').filter(({ schema }) => isIdSchema(schema));
-
-test('no answer names anything that another organization has', async () => {
-  const foreignIds = [...new Set(JSON.stringify({ ...theirs, stage: null }).match(uuid))];
-  expect(foreignIds.length).toBeGreaterThan(12);
-  for (const name of operationNames) {
-    const who = usualCaller(name);
-    const answer = await send(ours.callers[who], name, await exampleOf(name, ours, who));
-    const named = foreignIds.filter((id) => JSON.stringify(answer.body).includes(id));
-    expect(named, name).toEqual([]);
-  }
-});
 
 describe("another organization's ids in the path", () => {
   test.each(withParams.filter((name) => idParams(name).length > 0))(
@@ -50,7 +50,7 @@ describe("another organization's ids in the path", () => {
       const who = usualCaller(name);
       const foreign = await exampleOf(name, theirs, who);
       const own = await exampleOf(name, ours, who);
-      await stage.world.drainJobs();
+      await stage.settle();
       const before = await hashContent(stage.world.pool);
       for (const call of foreignCalls(name, { foreign, own })) {
         const found = await send(ours.callers[who], name, call.foreign);
@@ -68,7 +68,9 @@ describe("another organization's ids in the path", () => {
     for (const { name: param } of parametersOf(name, 'path')) {
       const absent = await send(ours.callers[who], name, withParam(own, param, randomUUID()));
       expect(outcome(absent)).toBe('404 not_found');
-      for (const text of noIds) {
+      // The first log has an index that would be no id.
+      const texts = noIds.filter((text) => param !== 'index' || text !== '0');
+      for (const text of someOf(texts, withParams.indexOf(name))) {
         const answer = await send(ours.callers[who], name, withParam(own, param, text));
         expect(shown(answer), `${param} = ${text}`).toEqual(shown(absent));
       }
@@ -88,15 +90,43 @@ describe("another organization's ids in the path", () => {
   });
 });
 
+describe("another organization's ids in the headers", () => {
+  const inside = operationNames.filter((name) => usualCaller(name) === 'engine');
+
+  test.each(inside)('%s cannot tell a foreign replica from one that never was', async (name) => {
+    const call = await exampleOf(name, ours, 'engine');
+    const named = (id: string) =>
+      send(ours.callers.engine, name, withHeaders(call, { 'x-workspace-id': id }));
+    await stage.settle();
+    const before = await hashContent(stage.world.pool);
+    const absent = await named(randomUUID());
+    for (const id of [theirs.insideId, ours.replicaId]) {
+      const found = await named(id);
+      expect(outcome(found)).toBe('404 not_found');
+      expect(shown(found)).toEqual(shown(absent));
+    }
+    expect(await hashContent(stage.world.pool)).toBe(before);
+  });
+});
+
 describe("another organization's ids in the body", () => {
-  const fields = operationNames.flatMap((name) => idFields(name).map((field) => ({ name, field })));
+  const fields = operationNames
+    .flatMap((name) => idFields(name).map((field) => ({ name, field })))
+    // The id of a new chat is made by the caller and names nothing that is there.
+    .filter(({ name, field }) => name !== 'createChat' || field !== 'id');
 
   test('are looked for in every field that takes an id', () => {
     expect(fields.map(({ name, field }) => `${name} ${field}`).sort()).toEqual([
       'createEnvironment repository_id',
       'createEnvironment repository_set_id',
+      'createReplica environment_id',
+      'createReplica repository_ids',
+      'createReplica repository_set_id',
       'createRepository credential_id',
       'createRepositorySet repository_ids',
+      'reorderQueue messageId',
+      'sendMessage chat_id',
+      'sendMessage senderUserId',
       'updateEnvironment repository_id',
       'updateEnvironment repository_set_id',
       'updateRepository credential_id',
@@ -107,8 +137,8 @@ describe("another organization's ids in the body", () => {
   test.each(fields)('$name refuses $field as it refuses an id that never was', async ({ name, field }) => {
     const who = usualCaller(name);
     const own = await exampleOf(name, ours, who);
-    const body = { ...(own.body as object), repository_id: undefined };
-    await stage.world.drainJobs();
+    const body = { ...(own.body as object), repository_id: undefined, environment_id: undefined };
+    await stage.settle();
     const before = await hashContent(stage.world.pool);
     const foreign = await send(ours.callers[who], name, {
       ...own,
@@ -118,7 +148,8 @@ describe("another organization's ids in the body", () => {
       ...own,
       body: { ...body, [field]: field.endsWith('ids') ? [randomUUID()] : randomUUID() },
     });
-    expect(outcome(foreign)).toBe('404 not_found');
+    const isSender = field === 'senderUserId';
+    expect(outcome(foreign)).toBe(isSender ? '400 invalid_request' : '404 not_found');
     expect(shown(foreign)).toEqual(shown(absent));
     expect(await hashContent(stage.world.pool)).toBe(before);
   });
@@ -153,6 +184,10 @@ function foreignId(field: string, fixture: Fixture): unknown {
     repository_set_id: fixture.repositorySetId,
     credential_id: fixture.credentialId,
     repository_ids: [fixture.repositoryId],
+    environment_id: fixture.environmentId,
+    chat_id: fixture.chatId,
+    messageId: fixture.messageId,
+    senderUserId: fixture.member.id,
   };
   return ids[field];
 }

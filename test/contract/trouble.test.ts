@@ -31,7 +31,7 @@ describe('a database that is away', () => {
     for (const name of operationNames) {
       calls.set(name, await exampleOf(name, fixture, usualCaller(name)));
     }
-    await stage.world.drainJobs();
+    await stage.settle();
     await proxy.cut();
     for (const name of operationNames) {
       const call = calls.get(name) ?? {};

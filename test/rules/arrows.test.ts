@@ -2,7 +2,20 @@ import { describe, expect, test } from 'vitest';
 import { readSources, type Source } from './sources.ts';
 
 const sources = readSources('src/**/*.ts').filter(({ file }) => !file.endsWith('.test.ts'));
-const foundations = ['contract', 'lib', 'db', 'http', 'secret', 'work', 'git', 'client', 'cli'];
+const foundations = [
+  'contract',
+  'lib',
+  'db',
+  'http',
+  'secret',
+  'work',
+  'git',
+  'client',
+  'cli',
+  'engine',
+  'runtime',
+  'gateway',
+];
 const folderOf = (file: string) => file.split('/')[1] ?? '';
 const nouns = [...new Set(sources.map(({ file }) => folderOf(file)))].filter(
   (folder) => !folder.endsWith('.ts') && !foundations.includes(folder),
@@ -18,6 +31,8 @@ const allowed: Record<string, string[]> = {
   db: ['lib'],
   work: ['lib'],
   client: ['contract'],
+  engine: ['lib'],
+  runtime: ['engine', 'lib'],
 };
 
 describe('import arrows', () => {
@@ -53,14 +68,14 @@ describe('import arrows', () => {
       ours(source)
         .filter((name) => nouns.includes(folderOf(name)) && folderOf(name) !== folderOf(source.file))
         .filter((name) => /(store|handlers|worker)\.ts$/.test(name))
-        .filter(() => source.file !== 'src/wire.ts')
+        .filter(() => !/^src\/wire(-\w+)?\.ts$/.test(source.file))
         .map((name) => `${source.file} → ${name}`),
     );
     expect(wrong).toEqual([]);
   });
 
   test('only wire.ts, main.ts and the command line know the concrete parts', () => {
-    const composers = ['src/wire.ts', 'src/main.ts'];
+    const composers = ['src/wire.ts', 'src/wire-replicas.ts', 'src/main.ts'];
     const wrong = sources
       .filter(({ file }) => !composers.includes(file) && folderOf(file) !== 'cli')
       .filter((source) => ours(source).some((name) => composers.includes(name)))

@@ -270,12 +270,15 @@ describe('rotateSecrets', () => {
   });
 });
 
-test('the list of sealed columns is exactly the byte columns of the schema that are no hashes', async () => {
+test('the list of sealed columns is exactly the byte columns of the schema that are no hashes and no content of workspaces', async () => {
   const { rows } = await sql<{ table_name: string; column_name: string }>`
     select table_name, column_name from information_schema.columns
     where table_schema = 'public' and data_type = 'bytea'
       and table_name not like 'rotate_%' and column_name !~ '(^|_)hash$'`.execute(db);
-  const inSchema = rows.map((row) => `${row.table_name}.${row.column_name}`).sort();
+  // What a sandbox shows or has changed is content, not a secret.
+  const content = ['canvas_item.content', 'replica_shadow.bundle'];
+  const bytes = rows.map((row) => `${row.table_name}.${row.column_name}`).sort();
+  const inSchema = bytes.filter((name) => !content.includes(name));
   expect(SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).sort()).toEqual(inSchema);
   // The walk reads each listed column by its id, so a wrong name would fail here.
   expect(await rotateSecrets({ db, sealer: between, columns: SEALED_COLUMNS })).toMatchObject({ failed: 0 });

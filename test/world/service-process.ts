@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '../../src/db/embedded/start.ts';
+import { removeSandboxes } from './remove-sandboxes.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const program = path.join(root, 'src/cli/main.ts');
@@ -32,6 +33,8 @@ export class ServiceFolder {
       REPLICA_DATA_DIR: this.dataDir,
       REPLICA_PORT: String(port),
       REPLICA_LOG_LEVEL: 'warn',
+      REPLICA_RUNTIME: 'fake',
+      REPLICA_WARM_POOL_SIZE: '0',
       XDG_CONFIG_HOME: path.join(this.dataDir, 'config'),
       ...environment,
     };
@@ -46,7 +49,7 @@ export class ServiceFolder {
     const service = this.launch();
     const { child, output } = service;
     while (!(await isReady(this.baseUrl))) {
-      if (child.exitCode !== null)
+      if (child.exitCode !== null || child.signalCode !== null)
         throw new Error(`the service ended with ${child.exitCode}: ${output.stderr}`);
       await delay(10);
     }
@@ -83,6 +86,7 @@ export class ServiceFolder {
     if (existsSync(path.join(this.dataDir, 'postgres/postmaster.pid'))) {
       await (await startEmbeddedPostgres({ dataDir: this.dataDir })).stop();
     }
+    await removeSandboxes(this.dataDir);
     rmSync(this.dataDir, { recursive: true, force: true });
   }
 

@@ -17,7 +17,10 @@ import { transact } from '../../src/db/transact.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { openSealer, startService } from '../../src/main.ts';
 import { createDatabase } from './database.ts';
+import { type ApiStream, readOpening, streamer } from './event-stream.ts';
+import { removeSandboxes } from './remove-sandboxes.ts';
 
+/** The body as JSON or as text; of a stream, the data of its first event in a list. */
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts on the parts of a body it is about.
 export type ApiAnswer = { status: number; body: any; headers: Headers };
 export type ApiCall = (
@@ -26,18 +29,26 @@ export type ApiCall = (
   body?: unknown,
   headers?: Record<string, string>,
 ) => Promise<ApiAnswer>;
-export type Organization = { id: string; key: string; call: ApiCall };
+export type Organization = { id: string; key: string; call: ApiCall; stream: ApiStream };
 export type Person = { id: string; email: string; call: ApiCall; personalKey(): Promise<PersonalKey> };
 export type PersonalKey = { id: string; key: string; call: ApiCall };
 export type World = Awaited<ReturnType<typeof startWorld>>;
 
-type WorldOptions = { environment?: Record<string, string>; databaseUrl?: string };
+type WorldOptions = {
+  environment?: Record<string, string>;
+  databaseUrl?: string;
+  /** Parts of the service that the test brings along. */
+  replaced?: Parameters<typeof startService>[0]['replaced'];
+};
 
 /** A whole service on a database of its own, driven through HTTP. */
 export async function startWorld(options: WorldOptions = {}) {
   await using starting = new AsyncDisposableStack();
   const folder = mkdtempSync(path.join(tmpdir(), 'replica-world-'));
-  starting.defer(() => rmSync(folder, { recursive: true, force: true }));
+  starting.defer(async () => {
+    await removeSandboxes(folder);
+    rmSync(folder, { recursive: true, force: true });
+  });
   const database = options.databaseUrl ? null : await createDatabase();
   if (database) starting.defer(() => database.drop());
   const databaseUrl = options.databaseUrl ?? database?.url ?? '';
@@ -49,9 +60,17 @@ export async function startWorld(options: WorldOptions = {}) {
     DATABASE_URL: databaseUrl,
     REPLICA_DATABASE_POOL_SIZE: '6',
     REPLICA_RATE_LIMIT_BURST: '1000000',
+    // Tests about sandboxes ask for real ones.
+    REPLICA_RUNTIME: 'fake',
+    REPLICA_WARM_POOL_SIZE: '0',
     ...options.environment,
   });
-  const service = await startService({ config, log, inspectAnswer: holdAgainstContract });
+  const service = await startService({
+    config,
+    log,
+    replaced: options.replaced,
+    inspectAnswer: holdAgainstContract,
+  });
   starting.defer(() => service.stop());
   const own = openDatabase({ url: databaseUrl, poolSize: 2, log });
   starting.defer(() => own.close());
@@ -79,6 +98,7 @@ export async function startWorld(options: WorldOptions = {}) {
 /** Sends JSON, checks the shape of every error, and gives back what came. */
 export function caller(baseUrl: string, token?: string): ApiCall {
   return async (method, path, body, headers = {}) => {
+    const hangUp = new AbortController();
     const answer = await fetch(`${baseUrl}${path}`, {
       method,
       headers: {
@@ -92,11 +112,32 @@ export function caller(baseUrl: string, token?: string): ApiCall {
           : typeof body === 'string' || body instanceof Uint8Array
             ? body
             : JSON.stringify(body),
+      signal: hangUp.signal,
     } as RequestInit);
-    const parsed: unknown = await answer.json();
+    const parsed = await bodyOf(answer, hangUp);
     if (!answer.ok) errorBody.strict().parse(parsed);
     return { status: answer.status, body: parsed, headers: answer.headers };
   };
+}
+
+async function bodyOf(answer: Response, hangUp: AbortController): Promise<unknown> {
+  const type = answer.headers.get('content-type') ?? '';
+  if (type.startsWith('text/event-stream')) return readOpening(answer, hangUp);
+  return type.startsWith('text/plain') ? answer.text() : answer.json();
+}
+
+/** Looks again and again until what is looked for is there, and gives it back. */
+export async function until<T>(
+  condition: () => T | Promise<T>,
+  { timeoutMs = 10_000, intervalMs = 20 }: { timeoutMs?: number; intervalMs?: number } = {},
+): Promise<T> {
+  const giveUpAt = performance.now() + timeoutMs;
+  for (;;) {
+    const found = await condition();
+    if (found) return found;
+    if (performance.now() > giveUpAt) throw new Error(`after ${timeoutMs} ms still not: ${condition}`);
+    await delay(intervalMs);
+  }
 }
 
 async function makeOrganization(db: Db, baseUrl: string, name: string): Promise<Organization> {
@@ -114,7 +155,7 @@ async function makeOrganization(db: Db, baseUrl: string, name: string): Promise<
       created_at: new Date(),
     })
     .execute();
-  return { id, key, call: caller(baseUrl, key) };
+  return { id, key, call: caller(baseUrl, key), stream: streamer(baseUrl, key) };
 }
 
 type Enrolling = { db: Db; identity: Identity; baseUrl: string };

@@ -1,0 +1,20 @@
+/** What an engine's answer to a turn means: it has it, it will take it another time, or it never will. */
+export type Verdict = 'taken' | 'later' | 'refused';
+
+/** The chat is busy in the engine, or the engine has too much to do. */
+const later = new Set([408, 409, 425, 429]);
+
+export function verdictOf(status: number): Verdict {
+  if (status >= 200 && status < 300) return 'taken';
+  return later.has(status) || status >= 500 || status < 400 ? 'later' : 'refused';
+}
+
+const FIRST_RETRY_MS = 50;
+const SLOWEST_RETRY_MS = 5_000;
+/** With the waits above, a little more than a minute. */
+const MAX_TRIES = 20;
+
+/** How long to wait after so many tries that did not help; null when it is time to give up. */
+export function retryDelayMs(tries: number): number | null {
+  return tries >= MAX_TRIES ? null : Math.min(FIRST_RETRY_MS * 2 ** tries, SLOWEST_RETRY_MS);
+}

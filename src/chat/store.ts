@@ -1,0 +1,65 @@
+import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { CodingAgent } from '../contract/message.ts';
+import type { Db } from '../db/database.ts';
+import type { Chat } from '../db/schema.ts';
+
+/** A chat, and whether a turn runs in it. */
+export type ChatRow = Omit<Selectable<Chat>, 'provider'> & { provider: CodingAgent; processing: boolean };
+type Key = { replicaId: string; id: string };
+
+/** The chats of a replica that were not deleted, in the order in which they were opened. */
+export async function selectChats(db: Db, replicaId: string): Promise<ChatRow[]> {
+  const rows = await chats(db)
+    .where('replica_id', '=', replicaId)
+    .where('deleted_at', 'is', null)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+  return rows.map(typed);
+}
+
+export async function selectChat(db: Db, { replicaId, id }: Key): Promise<ChatRow | undefined> {
+  const row = await chats(db)
+    .where('id', '=', id)
+    .where('replica_id', '=', replicaId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  return row && typed(row);
+}
+
+/** Nothing when the id is taken. */
+export async function insertChat(db: Db, row: Insertable<Chat>): Promise<ChatRow | undefined> {
+  const made = await db
+    .insertInto('chat')
+    .values(row)
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returningAll()
+    .executeTakeFirst();
+  return made && typed({ ...made, processing: false });
+}
+
+export async function updateChat(db: Db, id: string, change: Updateable<Chat>): Promise<void> {
+  await db.updateTable('chat').set(change).where('id', '=', id).execute();
+}
+
+function chats(db: Db) {
+  return db
+    .selectFrom('chat')
+    .selectAll('chat')
+    .select((eb) =>
+      eb
+        .exists(
+          eb
+            .selectFrom('message')
+            .select('message.id')
+            .whereRef('message.chat_id', '=', 'chat.id')
+            .where('message.state', '=', 'running'),
+        )
+        .as('processing'),
+    );
+}
+
+function typed(row: Selectable<Chat> & { processing: unknown }): ChatRow {
+  // The check constraint of the column allows nothing else, and `exists` is a boolean.
+  return row as ChatRow;
+}
