@@ -1,9 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
 import { startEmbeddedPostgres } from '../src/db/embedded/start.ts';
 import { freePort, pssMiB, startProgram } from './processes.ts';
+import { median } from './samples.ts';
+import { printTable } from './table.ts';
 
 const ROUNDS = 5;
 const SECONDS = 5;
@@ -15,7 +18,8 @@ type Load = { perSecond: number; p50: number; p99: number };
  * All servers read the same row of the same database; the rounds take turns, so that all meet the same machine. Numbers
  * are medians of the rounds. The yardstick writes no log, so the service is measured without one and with it.
  */
-export async function benchApi(): Promise<void> {
+export async function benchApi(options: string[]): Promise<void> {
+  parseArgs({ args: options, options: {} });
   await using cleanup = new AsyncDisposableStack();
   const folder = mkdtempSync(path.join(tmpdir(), 'replica-bench-'));
   cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -63,28 +67,38 @@ export async function benchApi(): Promise<void> {
   }
   const of = (pick: (round: (typeof rounds)[number]) => number) => median(rounds.map(pick));
   printTable([
-    ['authenticated read, service', `${of((round) => round.service.perSecond).toFixed(0)} /s`, ''],
-    ['same read, bare Fastify + pg', `${of((round) => round.bare.perSecond).toFixed(0)} /s`, ''],
-    ['ratio', of((round) => round.service.perSecond / round.bare.perSecond).toFixed(2), '≥ 0.70'],
-    [
-      'ratio, with a log line per request',
-      of((round) => round.logging.perSecond / round.bare.perSecond).toFixed(2),
-      '',
-    ],
-    [
-      'latency under load p50 / p99',
-      `${of((round) => round.service.p50)} / ${of((round) => round.service.p99)} ms`,
-      '',
-    ],
-    ['bare latency p50 / p99', `${of((round) => round.bare.p50)} / ${of((round) => round.bare.p99)} ms`, ''],
-    ['start-up, first (with initdb)', `${Math.round(first)} ms`, ''],
-    ['start-up, again', `${Math.round(again)} ms`, ''],
-    [
-      'memory idle / after load (PSS)',
-      `${idleMiB.toFixed(0)} / ${pssMiB(service.child.pid).toFixed(0)} MiB`,
-      '',
-    ],
-    ['memory bare after load (PSS)', `${pssMiB(bare.child.pid).toFixed(0)} MiB`, ''],
+    {
+      what: 'authenticated read, service',
+      measured: `${of((round) => round.service.perSecond).toFixed(0)} /s`,
+    },
+    {
+      what: 'same read, bare Fastify + pg',
+      measured: `${of((round) => round.bare.perSecond).toFixed(0)} /s`,
+    },
+    {
+      what: 'ratio',
+      goal: '≥ 0.70',
+      measured: of((round) => round.service.perSecond / round.bare.perSecond).toFixed(2),
+    },
+    {
+      what: 'ratio, with a log line per request',
+      measured: of((round) => round.logging.perSecond / round.bare.perSecond).toFixed(2),
+    },
+    {
+      what: 'latency under load p50 / p99',
+      measured: `${of((round) => round.service.p50)} / ${of((round) => round.service.p99)} ms`,
+    },
+    {
+      what: 'bare latency p50 / p99',
+      measured: `${of((round) => round.bare.p50)} / ${of((round) => round.bare.p99)} ms`,
+    },
+    { what: 'start-up, first (with initdb)', measured: `${Math.round(first)} ms` },
+    { what: 'start-up, again', measured: `${Math.round(again)} ms` },
+    {
+      what: 'memory idle / after load (PSS)',
+      measured: `${idleMiB.toFixed(0)} / ${pssMiB(service.child.pid).toFixed(0)} MiB`,
+    },
+    { what: 'memory bare after load (PSS)', measured: `${pssMiB(bare.child.pid).toFixed(0)} MiB` },
   ]);
 }
 
@@ -127,14 +141,4 @@ async function load(target: { url: string; headers?: Record<string, string> }): 
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${result.non2xx + result.errors} requests failed`);
   return { perSecond: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-function printTable(rows: string[][]): void {
-  console.log(`\n${'what'.padEnd(38)}${'measured'.padEnd(22)}goal`);
-  for (const [what = '', measured = '', goal = ''] of rows)
-    console.log(`${what.padEnd(38)}${measured.padEnd(22)}${goal}`);
 }

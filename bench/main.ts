@@ -1,17 +1,25 @@
 import { benchApi } from './api.ts';
+import { benchReplica } from './replica.ts';
 
-const benches: Record<string, { about: string; run: () => Promise<void> }> = {
+const benches: Record<string, { about: string; run: (options: string[]) => Promise<void> }> = {
   api: { about: 'authenticated reads against bare Fastify + pg, start-up time, memory', run: benchApi },
+  replica: {
+    about: 'starts, wakes, events and memory of replicas; has options of its own (--help)',
+    run: benchReplica,
+  },
 };
 
-const names = process.argv.slice(2);
-if (names.includes('--help') || names.includes('-h')) {
-  console.log('Usage: script/bench [name …]   (all when none is named)\n');
+const given = process.argv.slice(2);
+const firstOption = given.findIndex((argument) => argument.startsWith('-'));
+const names = firstOption < 0 ? given : given.slice(0, firstOption);
+const options = given.slice(names.length);
+if (names.length === 0 && options.some((option) => option === '--help' || option === '-h')) {
+  console.log('Usage: script/bench [name …] [options]   (all when none is named)\n');
   for (const [name, { about }] of Object.entries(benches)) console.log(`  ${name.padEnd(10)} ${about}`);
 } else {
   for (const name of names.length > 0 ? names : Object.keys(benches)) {
     const bench = benches[name];
     if (!bench) throw new Error(`there is no bench "${name}"; --help lists them`);
-    await bench.run();
+    await bench.run(options);
   }
 }
