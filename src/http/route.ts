@@ -149,7 +149,7 @@ async function settleAnswer(parts: RouteParts, outcome: Outcome, signal: AbortSi
     await keep(answer);
     return answer;
   } catch (error) {
-    const isRefused = error instanceof AppError && !signal.aborted;
+    const isRefused = error instanceof AppError && error.status < 500;
     // What is refused may be tried again; who was cut off while waiting finds the first answer when asking again.
     if (recordId && isRefused) await releaseKey(parts.db, recordId);
     else await keep({ status, body });

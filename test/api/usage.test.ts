@@ -107,7 +107,7 @@ describe('usage', () => {
     await world.pool.query(
       `insert into awake_stretch (id, organization_id, replica_id, source, rate_micros, started_at, ended_at)
        select gen_random_uuid(), $1, $2, 'api', 16600, at, at + interval '1 second'
-         from generate_series(1, 5000) as n, lateral (select timestamptz '2026-07-01Z' + (n / 3) * interval '1 minute' as at)`,
+         from generate_series(1, 5000) as n, lateral (select timestamptz '2026-07-01Z' + (n / 3) * interval '1 minute' as at) as moment`,
       [org.id, id],
     );
     const { body } = await read(`${july}&group_by=replica`);

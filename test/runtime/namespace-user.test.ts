@@ -63,8 +63,8 @@ describe.skipIf(hindrance !== undefined)(title, () => {
       const { folder } = createLayout(world.options.root).sandbox('one');
       await killWhen(spawn(program, args, { cwd: '/', stdio: 'ignore' }), path.join(folder, name));
       await make('destroy');
-      expect(await findRemains(world.options.root)).toEqual([]);
-      expect(listProcessesOf(Number(someone))).toEqual([]);
+      await expect.poll(() => findRemains(world.options.root), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => listProcessesOf(Number(someone)), { timeout: 10_000 }).toEqual([]);
     },
   );
 
