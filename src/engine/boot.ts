@@ -18,11 +18,14 @@ export function createBoot({
   context,
   repositories,
   adopt,
+  warnings,
 }: {
   context: EngineContext;
   repositories: Repositories;
   /** Makes variables and repositories of the plan those of the workspace. */
   adopt(plan: BootPlan): void;
+  /** What the user was warned of since the engine has started. */
+  warnings(): string[];
 }): Boot {
   const closing = new AbortController();
   let info: EngineInfo['boot'] = null;
@@ -51,7 +54,7 @@ export function createBoot({
   async function run(plan: BootPlan): Promise<'finished' | 'failed'> {
     const { signal } = closing;
     try {
-      await performBoot({ plan, context, repositories, signal });
+      await performBoot({ plan, context, repositories, signal, warnings });
       return 'finished';
     } catch (error) {
       if (!signal.aborted) await tell(plan.id, error);

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir } from 'node:fs/promises';
+import { type FileHandle, lstat, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** A plain file directly in the canvas folder. */
@@ -17,12 +17,18 @@ export type CanvasFile = {
 export async function listNames(folder: string): Promise<string[]> {
   const status = await lstat(folder).catch(() => null);
   if (!status?.isDirectory()) return [];
-  const names = await readdir(folder, { encoding: 'buffer' });
-  return names
-    .filter((bytes) => bytes.equals(Buffer.from(bytes.toString())))
-    .map((bytes) => bytes.toString())
-    .sort();
+  const names: string[] = [];
+  // One byte in each character, so that no name is changed before it was looked at.
+  for await (const entry of await opendir(folder, { encoding: 'latin1' })) {
+    const bytes = Buffer.from(entry.name, 'latin1');
+    if (bytes.equals(Buffer.from(bytes.toString()))) names.push(bytes.toString());
+    if (names.length === MAX_NAMES) break;
+  }
+  return names.sort();
 }
+
+/** So many are looked at; of those that are plain files fewer are kept. */
+const MAX_NAMES = 10_000;
 
 /**
  * Reads a file unless it has the known version. Null for what is gone or no plain file: links are not followed and

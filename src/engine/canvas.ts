@@ -1,9 +1,10 @@
-import { type FSWatcher, mkdirSync, statSync, watch } from 'node:fs';
+import { type FSWatcher, lstatSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { type CanvasFile, listNames, readCanvasFile } from './canvas-folder.ts';
 import { coalesce } from './coalesce.ts';
 import type { EngineContext, GatewayRequest } from './context.ts';
 import { engineLimits } from './limits.ts';
+import { makeOwnFolder } from './make-own-folder.ts';
 import { openSandboxState } from './sandbox-state.ts';
 
 export type Canvas = {
@@ -23,7 +24,7 @@ type Uploaded = { size: number; version: string; sha256: string | null };
  */
 export function createCanvas(context: EngineContext): Canvas {
   const folder = join(context.folder, 'canvas');
-  const state = openSandboxState<Uploaded>(context, 'canvas');
+  const state = openSandboxState(context, { name: 'canvas', isEntry: isUploaded });
   const uploaded = state.entries;
   const closing = new AbortController();
   let watched: { watcher: FSWatcher; inode: number } | null = null;
@@ -115,14 +116,17 @@ export function createCanvas(context: EngineContext): Canvas {
   /** The folder is made anew where it is gone, and followed anew where it is another one. */
   function followFolder(): void {
     try {
-      mkdirSync(folder, { recursive: true });
-      const { ino } = statSync(folder);
+      makeOwnFolder(folder);
+      const stats = lstatSync(folder);
+      if (!stats.isDirectory()) throw new Error('it is no folder');
+      const { ino } = stats;
       if (closing.signal.aborted || watched?.inode === ino) return;
       watched?.watcher.close();
       watched = { watcher: watch(folder, () => schedule(coalesceMs)), inode: ino };
       watched.watcher.on('error', () => schedule(coalesceMs));
     } catch (error) {
-      // The kernel allows only so many watches; then the folder is looked at every now and then.
+      // The kernel allows only so many watches, and something else may stand there: it is looked at every now and then.
+      watched?.watcher.close();
       watched = null;
       context.log(`the canvas folder cannot be followed: ${String(error)}`);
       schedule(pollMs);
@@ -152,4 +156,11 @@ const readAttempts = 3;
 function isNews(file: CanvasFile, known: Uploaded | undefined): boolean {
   if (known === undefined || known.size !== file.size) return true;
   return known.version === '' || known.version !== file.version;
+}
+
+function isUploaded(value: unknown): value is Uploaded {
+  const { size, version, sha256 } = (value ?? {}) as Record<string, unknown>;
+  return (
+    typeof size === 'number' && typeof version === 'string' && (sha256 === null || typeof sha256 === 'string')
+  );
 }

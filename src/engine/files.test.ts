@@ -102,6 +102,13 @@ test('a file or a folder in the way is a warning', () => {
   ]);
 });
 
+test('folders under the names that are used on the way are a warning', () => {
+  for (let number = 1; number <= 200; number += 1) mkdirSync(inHome(`.replica-${process.pid}-${number}.tmp`));
+  expect(place('~/file').warnings).toEqual([
+    'The file ~/file was not written: the names beside it are taken.',
+  ]);
+});
+
 test.each<[string, number]>([
   ['.ssh/config', 0o600],
   ['.ssh/keys/deploy', 0o600],

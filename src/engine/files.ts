@@ -1,5 +1,5 @@
 import { writeHomeFile } from './home-file.ts';
-import { homeParts, PlacementError } from './home-folder.ts';
+import { homeParts, placementProblem } from './home-folder.ts';
 import type { BootPlan } from './protocol.ts';
 
 export type PlacedFiles = { written: string[]; warnings: string[] };
@@ -14,8 +14,9 @@ export function placeFiles(home: string, files: BootPlan['files']): PlacedFiles 
       writeHomeFile({ home, parts, content: Buffer.from(contentBase64, 'base64'), mode: fileMode(parts) });
       written.push(path);
     } catch (error) {
-      if (!isPlacementProblem(error)) throw error;
-      warnings.push(`The file ${path} was not written: ${describe(error)}.`);
+      const problem = placementProblem(error);
+      if (problem === null) throw error;
+      warnings.push(`The file ${path} was not written: ${problem}.`);
     }
   }
   return { written, warnings };
@@ -35,25 +36,4 @@ export function fileMode(parts: readonly string[]): number {
   const isSecret =
     parts.slice(0, -1).some((part) => secretFolders.has(part)) || secretNames.test(parts.at(-1) ?? '');
   return isSecret ? 0o600 : 0o644;
-}
-
-const userErrors = new Set([
-  'EACCES',
-  'EPERM',
-  'EROFS',
-  'ENAMETOOLONG',
-  'ENOTDIR',
-  'EISDIR',
-  'ENOENT',
-  'EEXIST',
-  'EBUSY',
-]);
-
-function isPlacementProblem(error: unknown): boolean {
-  return error instanceof PlacementError || userErrors.has((error as NodeJS.ErrnoException).code ?? '');
-}
-
-function describe(error: unknown): string {
-  if (error instanceof PlacementError) return error.message;
-  return `the file system answers ${(error as NodeJS.ErrnoException).code}`;
 }

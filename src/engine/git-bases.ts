@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../lib/make-folder.ts';
 import { writePrivateFile } from '../lib/private-file.ts';
 import type { EngineContext } from './context.ts';
+import { makeOwnFolder } from './make-own-folder.ts';
+import { readOwnJson } from './read-own-file.ts';
+import { OWN_FILE_BYTES } from './tidy-home.ts';
 
 /** The commit each repository began with; null for one that had none. What is not known is undefined. */
 export type Bases = {
@@ -19,22 +20,22 @@ export function openBases(context: EngineContext): Bases {
     get: (id) => known.get(id),
     set(id, base) {
       known.set(id, base);
-      makeFolder(folder);
-      writePrivateFile(file, JSON.stringify(Object.fromEntries(known)));
+      try {
+        makeOwnFolder(folder);
+        writePrivateFile(file, JSON.stringify(Object.fromEntries(known)));
+      } catch (error) {
+        // The repository carries it too, and the next engine finds it there.
+        context.log(`the base of a repository cannot be written down: ${String(error)}`);
+      }
     },
   };
 }
 
 function read(file: string): Map<string, string | null> {
-  try {
-    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    const entries = Object.entries(value ?? {}).filter(
-      (entry): entry is [string, string | null] => entry[1] === null || isCommit(entry[1]),
-    );
-    return new Map(entries);
-  } catch {
-    return new Map();
-  }
+  const entries = Object.entries(readOwnJson(file, OWN_FILE_BYTES) ?? {}).filter(
+    (entry): entry is [string, string | null] => entry[1] === null || isCommit(entry[1]),
+  );
+  return new Map(entries);
 }
 
 export function isCommit(value: unknown): value is string {

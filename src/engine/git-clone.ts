@@ -7,6 +7,7 @@ import { describeGitFailure, isMissingBranch } from './git-failure.ts';
 import { openGitFolder } from './git-folder.ts';
 import { GitFailure, runGit } from './git-process.ts';
 import type { BootRepository } from './protocol.ts';
+import { clonesFolder } from './temporary-file.ts';
 
 type Clone = {
   context: EngineContext;
@@ -74,7 +75,7 @@ async function refuseTag(clone: Clone, branch: string): Promise<void> {
   if (head !== `refs/heads/${branch}`) throw new GitFailure(`Remote branch ${branch} not found`);
 }
 
-/** Where clones are made before they are moved to their places, on the same disk. */
+/** A folder that may go at any time; whoever has it made moves it to its place when it is whole. */
 export function cloneFolder(context: EngineContext, id: string): string {
-  return join(context.folder, 'engine', 'clones', id);
+  return join(clonesFolder(context), id);
 }

@@ -1,18 +1,10 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fchmodSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { checkParts, PlacementError, useHomeFolder } from './home-folder.ts';
+import { readOwnFile } from './read-own-file.ts';
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+const MAX_TRIES = 20;
 let temporaries = 0;
 
 /**
@@ -31,11 +23,9 @@ export function writeHomeFile({
   mode: number;
 }): void {
   useParent(home, parts, (folder, file) => {
-    if (holds(file, content)) return;
-    temporaries += 1;
-    const temporary = path.join(folder, `.replica-${process.pid}-${temporaries}.tmp`);
+    if (readOwnFile(file, content.length)?.equals(content)) return;
+    const temporary = writeTemporary(folder, { content, mode });
     try {
-      writeNew(temporary, content, mode);
       renameSync(temporary, file);
     } catch (error) {
       rmSync(temporary, { force: true });
@@ -60,27 +50,30 @@ function useParent(
   useHomeFolder(home, parts.slice(0, -1), (folder) => use(folder, path.join(folder, name)));
 }
 
-function writeNew(file: string, content: Buffer, mode: number): void {
+/** What a process before this one has left is replaced. Somebody may have put a folder there, so there are more names. */
+function writeTemporary(folder: string, given: { content: Buffer; mode: number }): string {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    temporaries += 1;
+    const temporary = path.join(folder, `.replica-${process.pid}-${temporaries}.tmp`);
+    try {
+      writeNew(temporary, given);
+      return temporary;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ERR_FS_EISDIR' || code === 'EEXIST') continue;
+      rmSync(temporary, { force: true });
+      throw error;
+    }
+  }
+  throw new PlacementError('the names beside it are taken');
+}
+
+function writeNew(file: string, { content, mode }: { content: Buffer; mode: number }): void {
   rmSync(file, { force: true });
   const descriptor = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   try {
     for (let done = 0; done < content.length; ) done += writeSync(descriptor, content, done);
     fchmodSync(descriptor, mode);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function holds(file: string, content: Buffer): boolean {
-  let descriptor: number;
-  try {
-    descriptor = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch {
-    return false;
-  }
-  try {
-    const stats = fstatSync(descriptor);
-    return stats.isFile() && stats.size === content.length && readFileSync(descriptor).equals(content);
   } finally {
     closeSync(descriptor);
   }

@@ -4,11 +4,33 @@ import path from 'node:path';
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const MAX_LINKS = 8;
 const PRIVATE_FOLDERS = new Set(['.ssh', '.gnupg', '.aws', '.kube']);
+/** It belongs to the service, which makes no links in it. */
+const OWN_FOLDER = '.replica';
 
 /** What cannot be placed, for a reason the user can do something about. */
 export class PlacementError extends Error {
   override name = 'PlacementError';
 }
+
+/** What the user can be told of an error, as the end of a sentence; null for one that is about the disk as a whole. */
+export function placementProblem(error: unknown): string | null {
+  if (error instanceof PlacementError) return error.message;
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (code === 'EISDIR' || code === 'ERR_FS_EISDIR') return 'a folder is in its place';
+  return placementErrors.has(code) ? `the file system answers ${code}` : null;
+}
+
+const placementErrors = new Set([
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ENAMETOOLONG',
+  'ENOTDIR',
+  'ELOOP',
+  'ENOENT',
+  'EEXIST',
+  'EBUSY',
+]);
 
 /** The parts of a path below the home directory, given as `~/…` or relative to it. */
 export function homeParts(given: string): string[] {
@@ -50,6 +72,7 @@ function openFolder(home: string, parts: readonly string[], linksLeft: number): 
       const folder = path.join(held(descriptor), part);
       const next = openOrMake(folder, PRIVATE_FOLDERS.has(part) ? 0o700 : 0o755);
       if (next === 'link') {
+        if (parts[0] === OWN_FOLDER) throw new PlacementError(`${part} on the way to it is a link`);
         if (linksLeft === 0) throw new PlacementError('too many links are on the way to it');
         const real = realParts(home, folder);
         return openFolder(home, [...real, ...parts.slice(index + 1)], linksLeft - 1);

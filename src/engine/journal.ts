@@ -1,10 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { constants, lstatSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { listFolder } from './list-folder.ts';
+import { makeOwnFolder } from './make-own-folder.ts';
 import type { EngineEvent } from './protocol.ts';
+import { readOwnJson } from './read-own-file.ts';
+import { discard } from './set-aside.ts';
+import { MAX_OWN_FILES } from './tidy-home.ts';
 
 type TurnFinished = Extract<EngineEvent, { type: 'turn.finished' }>['payload'];
-export type TurnOutcome = Pick<TurnFinished, 'outcome' | 'error'>;
+export type TurnOutcome = Pick<TurnFinished, 'outcome' | 'error' | 'failure'>;
 
 /** A turn that was begun; its outcome is set once it is known and about to be reported. */
 export type JournalEntry = { id: string; chatId: string; outcome: TurnOutcome | null };
@@ -23,11 +28,12 @@ export type Journal = {
 export function openJournal(folder: string, { keep }: { keep: number }): Journal {
   const names = listFiles(folder);
   for (const name of names.filter((file) => file.endsWith('.tmp')))
-    rmSync(join(folder, name), { force: true });
+    discard(join(folder, name), { beside: folder });
   const known = new Set(names.map(idOf).filter((id) => id !== null));
   const entries = new Map(
     names
       .filter((name) => name.endsWith('.json'))
+      .slice(0, MAX_UNFINISHED)
       .map((name) => readEntry(folder, name))
       .filter((entry) => entry !== null)
       .map((entry) => [entry.id, entry]),
@@ -35,9 +41,9 @@ export function openJournal(folder: string, { keep }: { keep: number }): Journal
 
   async function trim(): Promise<void> {
     if (known.size <= keep + spare) return;
-    const oldest = readdirSync(folder)
+    const oldest = listFiles(folder)
       .filter((name) => name.endsWith('.done'))
-      .map((name) => ({ name, at: statSync(join(folder, name)).mtimeMs }))
+      .map((name) => ({ name, at: lstatSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
       .sort((a, b) => a.at - b.at)
       .slice(0, known.size - keep);
     for (const { name } of oldest) {
@@ -50,6 +56,7 @@ export function openJournal(folder: string, { keep }: { keep: number }): Journal
     has: (id) => known.has(id),
     async write(entry) {
       const temporary = join(folder, `${entry.id}.tmp`);
+      makeOwnFolder(folder);
       await writeSynced(temporary, JSON.stringify(entry));
       await rename(temporary, join(folder, `${entry.id}.json`));
       await syncFolder(folder);
@@ -68,12 +75,16 @@ export function openJournal(folder: string, { keep }: { keep: number }): Journal
 
 /** Looking at the age of every file is worth it only once in a while. */
 const spare = 100;
+/** More turns than run at once in any workspace. */
+const MAX_UNFINISHED = 1_000;
+/** The sentence of an outcome is shorter than a tenth of it. */
+const MAX_ENTRY_BYTES = 65_536;
 
 /** Where the disk cannot be used there is nothing to read, and every turn is refused when it is to be written. */
 function listFiles(folder: string): string[] {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return readdirSync(folder);
+    makeOwnFolder(folder);
+    return (listFolder(folder, MAX_OWN_FILES) ?? []).map(({ name }) => name).sort();
   } catch {
     return [];
   }
@@ -83,17 +94,39 @@ function idOf(name: string): string | null {
   return /^(.+)\.(?:json|done)$/.exec(name)?.[1] ?? null;
 }
 
+/** Null for what is no entry: anybody may have written it, and what it says is reported. */
 function readEntry(folder: string, name: string): JournalEntry | null {
-  try {
-    const entry = JSON.parse(readFileSync(join(folder, name), 'utf8')) as JournalEntry;
-    return typeof entry.chatId === 'string' && `${entry.id}.json` === name ? entry : null;
-  } catch {
-    return null;
-  }
+  const entry = readOwnJson(join(folder, name), MAX_ENTRY_BYTES);
+  if (!isRecord(entry)) return null;
+  const { id, chatId, outcome } = entry;
+  if (!isId(id) || !isId(chatId) || `${id}.json` !== name) return null;
+  return outcome === null || isOutcome(outcome) ? { id, chatId, outcome } : null;
 }
 
+function isOutcome(value: unknown): value is TurnOutcome {
+  if (!isRecord(value)) return false;
+  const { outcome, error, failure } = value;
+  return (
+    ['completed', 'failed', 'interrupted'].includes(String(outcome)) &&
+    (error === null || (typeof error === 'string' && error.length <= MAX_SENTENCE)) &&
+    (failure === undefined || failure === null || typeof failure === 'string')
+  );
+}
+
+const MAX_SENTENCE = 4_000;
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
+}
+
+/** As a new file, so that nothing that somebody has put there is opened. */
 async function writeSynced(file: string, text: string): Promise<void> {
-  const handle = await open(file, 'w', 0o600);
+  await rm(file, { recursive: true, force: true });
+  const handle = await open(file, 'wx', 0o600);
   try {
     await handle.writeFile(text);
     await handle.sync();
@@ -104,7 +137,7 @@ async function writeSynced(file: string, text: string): Promise<void> {
 
 /** A renamed file is where it belongs after a power cut only when its folder was synced too. */
 async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
+  const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     await handle.sync();
   } finally {

@@ -10,8 +10,13 @@ const OVERHEAD_BYTES = 100 + engineLimits.batchEvents * 32;
 /** Statuses that speak of the moment, not of the events. */
 const passing = new Set([401, 404, 408, 425, 429]);
 
+/** Events of an earlier process that the gateway may refuse before all of them count as forged. */
+const MAX_REFUSED = 20;
+
 export type Delivery = {
   outbox: OutboxLog;
+  /** The number of the last event that an earlier process has left; anybody may have written those. */
+  left: number;
   gateway: GatewayClient;
   incarnation: number;
   now: () => Date;
@@ -32,6 +37,7 @@ export async function deliver(delivery: Delivery): Promise<void> {
   let most: number = engineLimits.batchEvents;
   /** The number of an event the gateway refuses to take: another one, without meaning, goes in its place. */
   let given = 0;
+  let refused = 0;
 
   while (!signal.aborted) {
     if (outbox.acked + 1 >= outbox.next) {
@@ -39,7 +45,9 @@ export async function deliver(delivery: Delivery): Promise<void> {
       continue;
     }
     const first = outbox.acked + 1;
-    const lines = outbox.unsent({ events: most, bytes: engineLimits.batchBytes - OVERHEAD_BYTES });
+    const lines = outbox
+      .unsent({ events: most, bytes: engineLimits.batchBytes - OVERHEAD_BYTES })
+      .map((line, index) => (first + index > delivery.left || isWorthSending(line) ? line : null));
     if (first === given) lines[0] = null;
     const body = batchBody(delivery, { first, lines });
     const answer = await ask(gateway, { method: 'POST', path: '/engine/events', body, signal });
@@ -56,10 +64,16 @@ export async function deliver(delivery: Delivery): Promise<void> {
       most = Math.ceil(lines.length / 2);
     } else if (first !== given) {
       given = first;
+      refused += 1;
       log(`event ${first} is dropped: the gateway answers it with ${answer.status}`);
     } else {
       await backOff.wait(signal);
     }
+  }
+
+  /** Of an event that was left: each one that the gateway has to refuse holds up all that come after it. */
+  function isWorthSending(line: Buffer | null): boolean {
+    return line !== null && refused < MAX_REFUSED && isJson(line);
   }
 }
 
@@ -110,6 +124,15 @@ function readAcked({ status, body }: GatewayAnswer): number | null {
     return Number.isSafeInteger(acked) && acked >= 0 ? acked : null;
   } catch {
     return null;
+  }
+}
+
+function isJson(line: Buffer): boolean {
+  try {
+    JSON.parse(line.toString());
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -15,8 +17,10 @@ import { type OutboxLog, openOutboxLog } from './outbox-log.ts';
 
 let root: string;
 let folder: string;
+let warnings: string[];
 const opened: OutboxLog[] = [];
 beforeEach(() => {
+  warnings = [];
   root = mkdtempSync(path.join(tmpdir(), 'replica-outbox-'));
   folder = path.join(root, 'outbox');
 });
@@ -26,7 +30,7 @@ afterEach(() => {
 });
 
 function open(acked: number): OutboxLog {
-  const log = openOutboxLog({ folder, acked });
+  const log = openOutboxLog({ folder, acked, warn: (sentence) => warnings.push(sentence) });
   opened.push(log);
   return log;
 }
@@ -39,6 +43,14 @@ const file = (name: string | undefined) => path.join(folder, name ?? '');
 
 const plantSegment = (first: number) =>
   writeFileSync(file(`${String(first).padStart(16, '0')}.events`), 'x\n');
+function plantInPlace(plant: () => void): void {
+  rmSync(folder, { recursive: true });
+  plant();
+}
+function plantTwice(name: string): void {
+  writeFileSync(path.join(root, 'somebody'), 'x\n');
+  linkSync(path.join(root, 'somebody'), file(name));
+}
 function plantHuge(huge: string): void {
   writeFileSync(huge, '');
   truncateSync(huge, 2 ** 40);
@@ -150,10 +162,19 @@ test('a file that was cut short under a running engine gives up the lost numbers
 });
 
 test.each<[string, () => void]>([
+  ['a file in place of the folder', () => plantInPlace(() => writeFileSync(folder, 'a file'))],
+  ['a fifo in place of the folder', () => plantInPlace(() => execFileSync('mkfifo', [folder]))],
+  ['a link in place of the folder', () => plantInPlace(() => symlinkSync('/etc', folder))],
   ['files of other names', () => writeFileSync(file('x'), 'y')],
   ['a folder in place of a segment', () => mkdirSync(file('0000000000000001.events'))],
   ['a link in place of a segment', () => symlinkSync('/etc/passwd', file('0000000000000001.events'))],
+  ['a fifo in place of a segment', () => execFileSync('mkfifo', [file('0000000000000001.events')])],
+  ['a segment with a second name', () => plantTwice('0000000000000001.events')],
   ['a huge segment', () => plantHuge(file('0000000000000001.events'))],
+  [
+    'more lines than there can be events',
+    () => writeFileSync(file('0000000000000001.events'), '{\n'.repeat(20_000)),
+  ],
   [
     'more segments than there can be',
     () => Array.from({ length: 300 }, (_, index) => plantSegment(index + 1)),
@@ -163,17 +184,25 @@ test.each<[string, () => void]>([
   plant();
   const log = open(7);
   expect([log.acked, log.next]).toEqual([7, 8]);
-  expect(files()).toEqual([]);
+  expect(warnings).toEqual([expect.stringMatching(/^Reports that were waiting on the disk are lost/)]);
   append(log, 'a');
   expect(unsent(log)).toEqual(['a']);
+  expect(files()).toEqual(['0000000000000008.events']);
 });
 
+/** A folder below a file, which cannot be. */
+function shutFolder(): string {
+  folder = path.join(root, 'file', 'outbox');
+  writeFileSync(path.join(root, 'file'), '');
+  return path.join(root, 'file');
+}
+
 test('where nothing can be written, events wait in memory, and on disk again later', () => {
-  writeFileSync(folder, 'a file');
+  const shut = shutFolder();
   const log = open(0);
   append(log, 'a', 'b');
   expect(unsent(log)).toEqual(['a', 'b']);
-  rmSync(folder);
+  rmSync(shut);
   log.settle(2);
   append(log, 'c');
   expect(unsent(log)).toEqual(['c']);
@@ -181,7 +210,7 @@ test('where nothing can be written, events wait in memory, and on disk again lat
 });
 
 test('memory is bounded', () => {
-  writeFileSync(folder, 'a file');
+  shutFolder();
   const log = open(0);
   const megabyte = 'x'.repeat(1_048_576);
   append(log, megabyte, megabyte);

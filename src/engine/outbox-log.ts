@@ -1,5 +1,7 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import type { Dirent } from 'node:fs';
 import path from 'node:path';
+import { listFolder } from './list-folder.ts';
+import { makeOwnFolder } from './make-own-folder.ts';
 import {
   createFileSegment,
   createMemorySegment,
@@ -8,9 +10,12 @@ import {
   type Segment,
   segmentName,
 } from './outbox-segment.ts';
+import { discard, setAside } from './set-aside.ts';
 
 /** More than the engine ever leaves behind; above it somebody else has filled the folder. */
 const MAX_SEGMENTS = 256;
+/** As many are sent within seconds, and everything that is reported at the start of the workspace comes after them. */
+const MAX_LEFT_EVENTS = 500_000;
 const DISK = { pressedBytes: 64 * 1_048_576, mostBytes: 512 * 1_048_576 };
 const MEMORY = { pressedBytes: 1_048_576, mostBytes: 8 * 1_048_576 };
 
@@ -36,8 +41,14 @@ export type OutboxLog = {
  * Opens what an earlier process has left in the folder. The gateway's number rules: when the folder is gone or somebody
  * has changed it, numbers go on after it, and whatever is left of the events follows it without a hole.
  */
-export function openOutboxLog({ folder, acked }: { folder: string; acked: number }): OutboxLog {
-  let segments = openSegments(folder);
+export function openOutboxLog(options: {
+  folder: string;
+  acked: number;
+  /** Told what was left and cannot be sent. */
+  warn(sentence: string): void;
+}): OutboxLog {
+  const { folder, acked } = options;
+  let segments = openSegments(options);
   let taken = acked;
   let next = acked + 1;
   arrange();
@@ -135,20 +146,46 @@ export function openOutboxLog({ folder, acked }: { folder: string; acked: number
   }
 }
 
-function openSegments(folder: string): Segment[] {
-  let names: string[] = [];
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    names = readdirSync(folder);
-  } catch {
-    // Something else stands in its place; events wait in memory then.
+function openSegments({ folder, warn }: { folder: string; warn(sentence: string): void }): Segment[] {
+  const entries = listOrSetAside(folder);
+  const lost: string[] = [];
+  const segments: Segment[] = [];
+  let events = 0;
+  for (const name of (entries ?? []).map((entry) => entry.name).sort()) {
+    const segment = openOrNothing(folder, name);
+    if (segment && events + segment.count <= MAX_LEFT_EVENTS) {
+      events += segment.count;
+      segments.push(segment);
+      continue;
+    }
+    segment?.close();
+    lost.push(name);
   }
-  const opened = names.length > MAX_SEGMENTS ? [] : names.map((name) => openOrNothing(folder, name));
-  const segments = opened.filter((segment) => segment !== null).sort((a, b) => a.first - b.first);
-  for (const [index, name] of names.entries()) {
-    if (!opened[index]) rmSync(path.join(folder, name), { recursive: true, force: true });
-  }
+  for (const name of lost) discard(path.join(folder, name), { beside: folder });
+  if (!entries || lost.length > 0) warn(LOST_REPORTS);
   return segments;
+}
+
+const LOST_REPORTS =
+  'Reports that were waiting on the disk are lost: something in the workspace has changed ~/.replica/engine/outbox.';
+
+/** Null when something else stood in its place, or somebody had filled it; it starts anew then. */
+function listOrSetAside(folder: string): Dirent[] | null {
+  try {
+    makeOwnFolder(folder);
+    const entries = listFolder(folder, MAX_SEGMENTS);
+    if (entries) return entries;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Where nothing can be written, events wait in memory.
+    if (code !== 'ENOTDIR' && code !== 'ELOOP') return [];
+  }
+  try {
+    setAside(folder);
+    return null;
+  } catch {
+    return [];
+  }
 }
 
 function openOrNothing(folder: string, name: string): Segment | null {
@@ -166,8 +203,8 @@ function makeFileSegment(folder: string, first: number): Segment {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ENOENT' && code !== 'EEXIST') throw error;
     // The folder was deleted under us, or a file put where the next one belongs.
-    if (code === 'EEXIST') rmSync(path.join(folder, segmentName(first)), { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (code === 'EEXIST') discard(path.join(folder, segmentName(first)), { beside: folder });
+    makeOwnFolder(folder);
     return createFileSegment(folder, first);
   }
 }

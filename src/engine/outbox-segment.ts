@@ -37,6 +37,9 @@ export type Segment = {
 export const SEGMENT_BYTES = 4 * 1_048_576;
 /** No segment is as large as this: the last event it takes is below the rest. */
 const MOST_BYTES = 2 * SEGMENT_BYTES;
+/** No file of this many lines has events in it when they are shorter than the shortest event. */
+const MANY_LINES = 10_000;
+const SHORTEST_EVENT_BYTES = 40;
 const NAME = /^(\d{16})\.events$/;
 const NEWLINE = 0x0a;
 
@@ -57,14 +60,23 @@ export function openFileSegment(folder: string, name: string): Segment | null {
   if (first < 1) return null;
   const file = path.join(folder, name);
   const descriptor = openSync(file, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  const stats = fstatSync(descriptor);
-  if (!stats.isFile() || stats.size > MOST_BYTES) {
-    closeSync(descriptor);
+  const size = measureSegment(descriptor);
+  if (!size) closeSync(descriptor);
+  return size && fileSegment({ file, descriptor, first, ...size });
+}
+
+/** Null for what was never a segment: no plain file, one that has another name too, or one of another size or sort. */
+function measureSegment(descriptor: number): { count: number; bytes: number } | null {
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile() || stats.nlink > 1 || stats.size > MOST_BYTES) return null;
+    const { count, bytes } = measure(descriptor);
+    if (count > MANY_LINES && bytes < count * SHORTEST_EVENT_BYTES) return null;
+    ftruncateSync(descriptor, bytes);
+    return { count, bytes };
+  } catch {
     return null;
   }
-  const { count, bytes } = measure(descriptor);
-  ftruncateSync(descriptor, bytes);
-  return fileSegment({ file, descriptor, first, count, bytes });
 }
 
 /** Stands in while nothing can be written, as on a full disk: it is as safe as this process is. */
@@ -173,7 +185,11 @@ function fileSegment(state: FileState): Segment {
     close: () => closeSync(state.descriptor),
     remove() {
       closeSync(state.descriptor);
-      rmSync(state.file, { force: true });
+      try {
+        rmSync(state.file, { force: true });
+      } catch {
+        // A folder has taken its place. The next process finds it there.
+      }
     },
   };
 
@@ -218,7 +234,7 @@ function measure(descriptor: number): { count: number; bytes: number } {
   let bytes = 0;
   for (let offset = 0; ; ) {
     const read = readSync(descriptor, chunk, 0, chunk.length, offset);
-    if (read === 0) return { count, bytes };
+    if (read === 0 || offset > MOST_BYTES) return { count, bytes };
     for (let at = chunk.indexOf(NEWLINE); at >= 0 && at < read; at = chunk.indexOf(NEWLINE, at + 1)) {
       count += 1;
       bytes = offset + at + 1;

@@ -1,11 +1,13 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { EngineContext, GatewayClient } from './context.ts';
 import { engineLimits } from './limits.ts';
+import { listFolder } from './list-folder.ts';
+import { makeOwnFolder } from './make-own-folder.ts';
 import { orAbort } from './or-abort.ts';
 import { askAcked, deliver } from './outbox-delivery.ts';
 import { type OutboxLog, openOutboxLog } from './outbox-log.ts';
 import type { EngineEventType, EngineReport } from './protocol.ts';
+import { discard } from './set-aside.ts';
 
 /** What its number adds to an event. */
 const NUMBER_BYTES = 32;
@@ -13,6 +15,8 @@ const SYNC_AFTER_MS = 200;
 const STEP_WAIT_MS = 100;
 /** Reports that may wait for the gateway's first word before those that can be done without are dropped. */
 const MAX_WAITING = 1_000;
+/** More folders of events than sandboxes that a disk was ever a snapshot of. */
+const MAX_FOLDERS = 1_000;
 /** Pieces of something whose end is reported in any case. */
 const dispensable = new Set<EngineEventType>(['hook.output', 'turn.delta']);
 
@@ -35,8 +39,10 @@ export function createOutbox(options: {
   incarnation: number;
   now: () => Date;
   log(line: string): void;
+  /** Told what cannot be sent of what an earlier process has left. */
+  warn(sentence: string): void;
 }): Outbox {
-  const { gateway, incarnation, now, log } = options;
+  const { gateway, incarnation, now, log, warn } = options;
   const closing = new AbortController();
   const { signal } = closing;
   const waiters = new Set<() => void>();
@@ -85,12 +91,13 @@ export function createOutbox(options: {
 
   async function open(): Promise<OutboxLog | null> {
     const acked = await askAcked({ gateway, signal });
-    return acked === null ? null : openOutboxLog({ folder: takeFolder(options), acked });
+    return acked === null ? null : openOutboxLog({ folder: takeFolder(options), acked, warn });
   }
 
   async function run(outbox: OutboxLog | null): Promise<void> {
     if (!outbox) return;
-    await deliver({ outbox, gateway, incarnation, now, log, signal, more, onAcked: release });
+    const left = outbox.next - 1;
+    await deliver({ outbox, left, gateway, incarnation, now, log, signal, more, onAcked: release });
     outbox.close();
   }
 
@@ -134,9 +141,9 @@ function eventLine(at: string, { type, payload }: EngineReport): Buffer {
 function takeFolder({ folder, sandboxId }: { folder: string; sandboxId: string }): string {
   const own = sandboxId.replace(/[^A-Za-z0-9-]/g, '_');
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(folder)) {
-      if (name !== own) rmSync(path.join(folder, name), { recursive: true, force: true });
+    makeOwnFolder(folder);
+    for (const { name } of listFolder(folder, MAX_FOLDERS) ?? []) {
+      if (name !== own) discard(path.join(folder, name), { beside: folder });
     }
   } catch {
     // Nothing can be written here; the log copes with that.

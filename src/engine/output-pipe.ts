@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { closeSync, constants, fstatSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { makeOwnFolder } from './make-own-folder.ts';
 
 export type OutputPipe = {
   /** For the standard output and error of a process; both in one keeps the order of what they say. */
@@ -16,7 +17,7 @@ export type OutputPipe = {
  * A real pipe. What Node gives a child is a socket, and scripts that write to /dev/stderr by name fail on one.
  */
 export async function openOutputPipe(folder: string, name: string): Promise<OutputPipe> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeOwnFolder(folder);
   const file = path.join(folder, `${name}.pipe`);
   rmSync(file, { force: true });
   await promisify(execFile)('mkfifo', ['-m', '600', file]);

@@ -5,32 +5,43 @@ import { fitVariables } from './environment.ts';
 import { isInWorkspaces, placeFiles } from './files.ts';
 import { gitConfiguration } from './gateway-git.ts';
 import { writeHomeFile } from './home-file.ts';
+import { placementProblem } from './home-folder.ts';
 import { type HookOutcome, runHook } from './hooks.ts';
 import { writeMcpServers } from './mcp.ts';
 import type { BootHook, BootPlan, BootRepository } from './protocol.ts';
 import type { Repositories } from './repositories.ts';
 import { installSkills } from './skills.ts';
 import { writeSystemPrompt } from './system-prompt.ts';
+import { tidyHome } from './tidy-home.ts';
 
 /** No clone takes longer; the control plane may give up sooner. */
 const REPOSITORIES_MS = 30 * 60_000;
 const CLONES_AT_ONCE = 4;
 
-type Options = { plan: BootPlan; context: EngineContext; repositories: Repositories; signal: AbortSignal };
+type Options = {
+  plan: BootPlan;
+  context: EngineContext;
+  repositories: Repositories;
+  signal: AbortSignal;
+  /** What the user was warned of by other parts of the engine. */
+  warnings(): string[];
+};
 
 /**
  * Makes the workspace what the plan says: repositories and everything that stands beside them at once, then files inside
  * of repositories, then hooks one after the other. A step that stops it throws a `StepFailure`.
  */
-export async function performBoot({ plan, context, repositories, signal }: Options): Promise<void> {
+export async function performBoot(options: Options): Promise<void> {
+  const { plan, context, repositories, signal } = options;
   const { id: bootId } = plan;
   const { home } = context;
   const fitted = fitVariables(plan.variables);
-  const warnings = [...fitted.warnings];
+  const warnings = [...(plan.warnings ?? []), ...fitted.warnings];
   const filesWritten: string[] = [];
   const skillsInstalled: string[] = [];
 
-  await step('git', () => writeGitConfiguration(home, plan));
+  tidyHome(home, context);
+  await placeOwn('git', { what: 'The settings of git', work: () => writeGitConfiguration(home, plan) });
   const failing = new AbortController();
   await settle([...inLanes(plan.repositories, prepare), placeBeside()], () => failing.abort());
   await place(plan.files.filter(({ path }) => isInWorkspaces(path)));
@@ -41,7 +52,7 @@ export async function performBoot({ plan, context, repositories, signal }: Optio
     filesWritten: filesWritten.slice(0, 1_000),
     variablesSet: Object.keys(fitted.variables).slice(0, 2_000),
     skillsInstalled: skillsInstalled.slice(0, 2_000),
-    warnings: warnings.slice(0, 100).map((warning) => warning.slice(0, 2_000)),
+    warnings: [...options.warnings(), ...warnings].slice(0, 100).map((warning) => warning.slice(0, 2_000)),
   };
   // What git says of the repositories takes longer than the rest of a claim, so the workspace is ready before it.
   await context.report({ type: 'boot.finished', payload: { ...rest, repositories: [] } });
@@ -73,11 +84,42 @@ export async function performBoot({ plan, context, repositories, signal }: Optio
 
   async function placeBeside(): Promise<void> {
     await place(plan.files.filter(({ path }) => !isInWorkspaces(path)));
-    const skills = await step('skills', () => installSkills(home, plan.skills));
-    skillsInstalled.push(...skills.installed);
-    warnings.push(...skills.warnings);
-    await step('mcp', () => writeMcpServers(home, plan.mcpServers));
-    await step('system prompt', () => writeSystemPrompt(home, plan.systemPrompt));
+    await placeOwn('skills', {
+      what: 'The skills',
+      work() {
+        const skills = installSkills(home, plan.skills);
+        skillsInstalled.push(...skills.installed);
+        warnings.push(...skills.warnings);
+      },
+    });
+    await placeOwn('mcp', {
+      what: 'The MCP servers',
+      work: () => writeMcpServers(home, plan.mcpServers),
+    });
+    await placeOwn('system prompt', {
+      what: 'The system prompt',
+      work: () => writeSystemPrompt(home, plan.systemPrompt),
+    });
+  }
+
+  /** What processes of the workspace have put in the way of it must not keep the workspace from its start. */
+  async function placeOwn(name: string, { what, work }: { what: string; work(): void }): Promise<void> {
+    await step(
+      name,
+      () => {
+        try {
+          work();
+          return null;
+        } catch (error) {
+          const problem = placementProblem(error);
+          if (problem === null) throw error;
+          const sentence = `${what} could not be written to ~/.replica: ${problem}.`;
+          warnings.push(sentence);
+          return sentence;
+        }
+      },
+      (problem) => ({ outcome: problem === null ? 'done' : 'failed', detail: problem }),
+    );
   }
 
   async function place(files: BootPlan['files']): Promise<void> {

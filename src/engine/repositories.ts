@@ -1,5 +1,5 @@
 import { cp, lstat, mkdir, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { coalesce } from './coalesce.ts';
 import type { EngineContext } from './context.ts';
 import { fitStates } from './diff-fit.ts';
@@ -9,7 +9,9 @@ import { describeGitFailure } from './git-failure.ts';
 import { openGitFolder } from './git-folder.ts';
 import { type Inspection, inspectRepository, readCommit, repositoryFolder } from './git-inspect.ts';
 import { GitFailure } from './git-process.ts';
+import { makeOwnFolder } from './make-own-folder.ts';
 import type { BootRepository, RepositoryState } from './protocol.ts';
+import { describeAside, setAside } from './set-aside.ts';
 import { createShadows } from './shadow.ts';
 import { BASE_REF } from './shadow-bundle.ts';
 import { fetchShadow, restoreShadow } from './shadow-restore.ts';
@@ -46,7 +48,8 @@ export function createRepositories(context: EngineContext): Repositories {
 
   async function make({ repository, folder, signal }: Making): Promise<'cloned' | 'restored'> {
     const clone = cloneFolder(context, repository.id);
-    await Promise.all([folder, clone].map((path) => mkdir(dirname(path), { recursive: true })));
+    makeOwnFolder(dirname(clone));
+    await mkdir(dirname(folder), { recursive: true });
     const kept = repository.restore ? await fetchShadow(context, { repository, signal }) : null;
     // The branch may be gone by the time a disk is lost; the kept work knows its own.
     const wanted = kept === null ? repository : { ...repository, branch: null };
@@ -56,7 +59,7 @@ export function createRepositories(context: EngineContext): Repositories {
     if (kept !== null) await restoreShadow({ context, repository, folder: clone, kept, signal });
     const base = kept === null ? await readCommit(git, 'HEAD') : kept.head.base;
     if (base !== null) await git.run(['update-ref', BASE_REF, base]);
-    await moveIntoPlace({ clone, folder });
+    await moveIntoPlace({ context, clone, folder });
     bases.set(repository.id, base);
     return kept === null ? 'cloned' : 'restored';
   }
@@ -64,7 +67,9 @@ export function createRepositories(context: EngineContext): Repositories {
   /** A kill may come between a clone and the note of its base; the clone carries it too. */
   async function rememberBase(repository: BootRepository, signal: AbortSignal): Promise<void> {
     if (bases.get(repository.id) !== undefined) return;
-    const git = openGitFolder({ context, folder: repositoryFolder(context, repository), signal });
+    // Anything in the repository may be a fifo by now.
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(rememberMs)]);
+    const git = openGitFolder({ context, folder: repositoryFolder(context, repository), signal: limit });
     const base = await readCommit(git, BASE_REF).catch(() => null);
     bases.set(repository.id, base ?? (await readCommit(git, 'HEAD').catch(() => null)));
   }
@@ -116,25 +121,38 @@ export function createRepositories(context: EngineContext): Repositories {
 
 type Making = { repository: BootRepository; folder: string; signal: AbortSignal };
 
+const rememberMs = 10_000;
 const inspectionMs = 60_000;
 const uploadMs = 60_000;
 
 /** A clone appears whole or not at all. What is in the folder already stays, and counts as uncommitted work. */
-async function moveIntoPlace({ clone, folder }: { clone: string; folder: string }): Promise<void> {
+async function moveIntoPlace({ context, clone, folder }: Moving): Promise<void> {
   try {
     return await rename(clone, folder);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOTDIR')
-      throw new Error(`${folder} is in the way: it is a file. Move it to another place.`);
+    if (code === 'ENOTDIR') {
+      const name = join('~', relative(context.home, folder));
+      context.warn(`${name} was no folder. ${describeAside(setAside(folder))}`);
+      return rename(clone, folder);
+    }
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
   }
   const git = join(clone, '.git');
   const isFile = (source: string) => source !== git;
-  await cp(clone, folder, { recursive: true, force: false, verbatimSymlinks: true, filter: isFile });
+  try {
+    await cp(clone, folder, { recursive: true, force: false, verbatimSymlinks: true, filter: isFile });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // A folder where a file belongs, or the other way round, is uncommitted work too.
+    if (!code?.startsWith('ERR_FS_CP')) throw error;
+    context.log(`${folder} is left as it is: ${String(error)}`);
+  }
   await rename(git, join(folder, '.git'));
   await rm(clone, { recursive: true, force: true });
 }
+
+type Moving = { context: EngineContext; clone: string; folder: string };
 
 async function exists(path: string): Promise<boolean> {
   return lstat(path).then(

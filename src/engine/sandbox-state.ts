@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../lib/make-folder.ts';
 import { writePrivateFile } from '../lib/private-file.ts';
 import type { EngineContext } from './context.ts';
+import { makeOwnFolder } from './make-own-folder.ts';
+import { readOwnJson } from './read-own-file.ts';
+import { OWN_FILE_BYTES } from './tidy-home.ts';
 
 /** What this sandbox has told the gateway, by name. */
 export type SandboxState<T> = {
@@ -12,16 +13,21 @@ export type SandboxState<T> = {
 };
 
 /** A disk that began as the snapshot of another sandbox holds that one's state, which says nothing about this one. */
-export function openSandboxState<T>(context: EngineContext, name: string): SandboxState<T> {
+export function openSandboxState<T>(
+  context: EngineContext,
+  { name, isEntry }: { name: string; isEntry(value: unknown): value is T },
+): SandboxState<T> {
   const folder = join(context.folder, 'engine');
   const file = join(folder, `${name}.json`);
   const { sandboxId } = context;
-  const entries = read<T>(file, sandboxId);
+  const entries = new Map(
+    readEntries(file, sandboxId).filter((entry): entry is [string, T] => isEntry(entry[1])),
+  );
   return {
     entries,
     save() {
       try {
-        makeFolder(folder);
+        makeOwnFolder(folder);
         writePrivateFile(file, JSON.stringify({ sandboxId, entries: Object.fromEntries(entries) }));
       } catch (error) {
         context.log(`${name} cannot be written down: ${String(error)}`);
@@ -30,11 +36,7 @@ export function openSandboxState<T>(context: EngineContext, name: string): Sandb
   };
 }
 
-function read<T>(file: string, sandboxId: string): Map<string, T> {
-  try {
-    const state = JSON.parse(readFileSync(file, 'utf8')) as { sandboxId: string; entries: Record<string, T> };
-    return new Map(state.sandboxId === sandboxId ? Object.entries(state.entries) : []);
-  } catch {
-    return new Map();
-  }
+function readEntries(file: string, sandboxId: string): [string, unknown][] {
+  const state = readOwnJson(file, OWN_FILE_BYTES) as Record<string, unknown> | null | undefined;
+  return state?.sandboxId === sandboxId ? Object.entries(state.entries ?? {}) : [];
 }

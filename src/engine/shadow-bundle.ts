@@ -48,7 +48,7 @@ export async function writeBundle(
   const excluded = base === null ? [] : [`^${base}`];
   // git makes no bundle without anything in it; uncommitted work is always something.
   const isNeeded = shadow !== head || (await git.line(['rev-list', '-n1', shadow, ...excluded])) !== '';
-  const target = await open(file, 'w', 0o600);
+  const target = await open(file, 'wx', 0o600);
   let size = 0;
   try {
     if (!isNeeded) return 0;

@@ -60,7 +60,8 @@ async function fetchMissingBase(git: GitFolder, base: string): Promise<void> {
 
 async function unbundle(git: GitFolder, bundle: Buffer): Promise<void> {
   const file = `${git.folder}.bundle`;
-  await writeFile(file, bundle, { mode: 0o600 });
+  await rm(file, { recursive: true, force: true });
+  await writeFile(file, bundle, { flag: 'wx', mode: 0o600 });
   try {
     await git.run(['bundle', 'unbundle', file]);
   } finally {

@@ -48,7 +48,10 @@ async function copyIndex(from: string, to: string): Promise<void> {
   try {
     const status = await source.stat();
     if (!status.isFile()) return;
-    await pipeline(source.createReadStream({ autoClose: false }), createWriteStream(to, { mode: 0o600 }));
+    await pipeline(
+      source.createReadStream({ autoClose: false }),
+      createWriteStream(to, { flags: 'wx', mode: 0o600 }),
+    );
     // git looks closer at files that are not older than the index; a copy must not look newer than it is.
     await utimes(to, status.atime, new Date(Math.floor(status.mtimeMs) - 1));
   } finally {

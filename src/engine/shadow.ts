@@ -13,7 +13,10 @@ export type KeepShadow = (inspection: Inspection, signal: AbortSignal) => Promis
 
 /** The work of each repository that no git host has, kept by the gateway, from which a lost disk is rebuilt. */
 export function createShadows(context: EngineContext): KeepShadow {
-  const uploaded = openSandboxState<string>(context, 'shadows');
+  const uploaded = openSandboxState(context, {
+    name: 'shadows',
+    isEntry: (value) => typeof value === 'string',
+  });
 
   return async ({ state, found }, signal) => {
     if (found === null) return state.shadowProblem;

@@ -71,6 +71,25 @@ test("somebody's own folder keeps its skills and gets links beside them", () => 
   expect(readdirSync(at('.claude/skills')).sort()).toEqual(['own', 'two']);
 });
 
+test('what the list of installed skills says is not believed', () => {
+  installSkills(home, [skill('one')]);
+  for (const list of ['["..", ".", "../../x", 1, null]', '{}', 'null', 'garbage']) {
+    writeFileSync(at('.replica/installed-skills.json'), list);
+    writeFileSync(at('kept'), '');
+    installSkills(home, []);
+    expect(readdirSync(at('.replica/skills'))).toEqual(['one']);
+    expect(existsSync(at('kept'))).toBe(true);
+  }
+});
+
+test('a link in ~/.replica is not followed, not even to a place in the home directory', () => {
+  mkdirSync(at('mine'));
+  mkdirSync(at('.replica'));
+  symlinkSync('../mine', at('.replica/skills'));
+  expect(() => installSkills(home, [skill('one')])).toThrow('skills on the way to it is a link');
+  expect(readdirSync(at('mine'))).toEqual([]);
+});
+
 test("somebody's own link is left alone", () => {
   mkdirSync(at('elsewhere'));
   mkdirSync(at('.codex'));

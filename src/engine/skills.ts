@@ -1,19 +1,12 @@
-import {
-  closeSync,
-  constants,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { lstatSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { writeHomeFile } from './home-file.ts';
-import { checkParts, homeParts, PlacementError, useHomeFolder } from './home-folder.ts';
+import { checkParts, homeParts, PlacementError, placementProblem, useHomeFolder } from './home-folder.ts';
+import { listFolder } from './list-folder.ts';
 import type { BootPlan } from './protocol.ts';
+import { readOwnJson } from './read-own-file.ts';
+import { describeAside, setAside } from './set-aside.ts';
+import { OWN_FILE_BYTES } from './tidy-home.ts';
 
 const OWN = '.replica';
 const SKILLS = 'skills';
@@ -23,6 +16,8 @@ const STAGING = '.new';
 const LIST = 'installed-skills.json';
 /** Where the agents look for skills, below the home directory. */
 const AGENTS = ['.claude', '.agents', '.codex', '.cursor'];
+/** More skills than a plan has. */
+const MAX_NAMES = 10_000;
 
 /**
  * Puts the skills of the plan under ~/.replica/skills in place of those of the plan before, and links that folder to
@@ -36,28 +31,37 @@ export function installSkills(
   const warnings: string[] = [];
   const installed = new Map<string, string>();
   const before = useHomeFolder(home, [OWN], readList);
-  useHomeFolder(home, [OWN, SKILLS], (folder) => removeAll(folder, [...before, STAGING]));
+  if (!removeSkills(home, [...before, STAGING])) {
+    const aside = setAside(path.join(home, OWN, SKILLS));
+    warnings.push(`Skills in ~/.replica/skills cannot be removed. ${describeAside(aside)}`);
+  }
   for (const { slug, files } of skills) {
-    try {
+    attempt(`The skill ${slug} was not installed`, () => {
       installed.set(installSkill(home, { slug, files }), slug);
-    } catch (error) {
-      if (!(error instanceof PlacementError)) throw error;
-      warnings.push(`The skill ${slug} was not installed: ${error.message}.`);
-    }
+    });
   }
   const names = [...installed.keys()];
   const list = Buffer.from(JSON.stringify(names));
-  writeHomeFile({ home, parts: [OWN, LIST], content: list, mode: 0o644 });
-  useHomeFolder(home, [OWN, SKILLS], (folder) => removeAll(folder, [STAGING]));
+  attempt('The skills will not be removed with the next change', () =>
+    writeHomeFile({ home, parts: [OWN, LIST], content: list, mode: 0o644 }),
+  );
+  removeSkills(home, [STAGING]);
   for (const agent of AGENTS) {
-    try {
-      useHomeFolder(home, [agent], (folder) => linkSkills(folder, names));
-    } catch (error) {
-      if (!(error instanceof PlacementError)) throw error;
-      warnings.push(`Skills were not linked into ~/${agent}: ${error.message}.`);
-    }
+    attempt(`Skills were not linked into ~/${agent}`, () =>
+      useHomeFolder(home, [agent], (folder) => linkSkills(folder, names)),
+    );
   }
   return { installed: [...installed.values()], warnings };
+
+  function attempt(failure: string, act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      const problem = placementProblem(error);
+      if (problem === null) throw error;
+      warnings.push(`${failure}: ${problem}.`);
+    }
+  }
 }
 
 function installSkill(home: string, { slug, files }: BootPlan['skills'][number]): string {
@@ -77,29 +81,24 @@ function installSkill(home: string, { slug, files }: BootPlan['skills'][number])
 }
 
 function readList(folder: string): string[] {
-  try {
-    const descriptor = openSync(
-      path.join(folder, LIST),
-      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-    );
-    try {
-      const names: unknown = JSON.parse(readFileSync(descriptor, 'utf8'));
-      return Array.isArray(names)
-        ? names.filter((name) => typeof name === 'string' && /^[\w.-]+$/.test(name))
-        : [];
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch {
-    return [];
-  }
+  const names = readOwnJson(path.join(folder, LIST), OWN_FILE_BYTES);
+  return Array.isArray(names) ? names.filter(isName).slice(0, MAX_NAMES) : [];
 }
 
-function removeAll(folder: string, names: readonly string[]): void {
-  for (const name of names) {
-    checkParts([name]);
-    rmSync(path.join(folder, name), { recursive: true, force: true });
-  }
+function isName(name: unknown): name is string {
+  return typeof name === 'string' && /^[\w.-]+$/.test(name) && name !== '.' && name !== '..';
+}
+
+/** Says whether they are gone: folders can be too deep for that. */
+function removeSkills(home: string, names: readonly string[]): boolean {
+  return useHomeFolder(home, [OWN, SKILLS], (folder) => {
+    try {
+      for (const name of names) rmSync(path.join(folder, name), { recursive: true, force: true });
+      return true;
+    } catch {
+      return false;
+    }
+  });
 }
 
 function linkSkills(folder: string, names: readonly string[]): void {
@@ -111,7 +110,7 @@ function linkSkills(folder: string, names: readonly string[]): void {
 }
 
 function linkEach(folder: string, { target, names }: { target: string; names: readonly string[] }): void {
-  for (const name of readdirSync(folder)) {
+  for (const { name } of listFolder(folder, MAX_NAMES) ?? []) {
     const place = path.join(folder, name);
     if (kindOf(place) === 'link' && path.dirname(readlinkSync(place)) === target) rmSync(place);
   }

@@ -17,6 +17,7 @@ import {
   ofType,
   until,
 } from './engine-folder.ts';
+import { turnRequest } from './turn-request.ts';
 
 let folder: EngineFolder;
 beforeEach(() => {
@@ -132,7 +133,7 @@ test('a turn that is no longer listed has its end at the gateway after a flush',
   await engine.boot(bootPlan());
   const gate = path.join(folder.home, 'gate');
   const message = `SCRIPT:${JSON.stringify([{ run: `while [ ! -e ${gate} ]; do sleep 0.02; done` }])}`;
-  const turn = { id: randomUUID(), chatId: randomUUID(), agent: 'scripted', message };
+  const turn = turnRequest({ message });
   const inWork = async () => engineInfo.parse(JSON.parse((await engine.request('GET', '/')).text)).turns;
   expect(await inWork()).toEqual([]);
   expect((await engine.request('POST', '/turns', turn)).status).toBe(202);

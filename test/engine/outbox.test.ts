@@ -197,6 +197,26 @@ test('one event the gateway refuses does not stop the others, and leaves no hole
   expect(folder.log()).toMatch(/event \d+ is dropped: the gateway answers it with 400/);
 });
 
+test.each([
+  ['garbage', () => '{\n'.repeat(5_000)],
+  [
+    'forged events',
+    () =>
+      `${JSON.stringify({ at: new Date(), type: 'planted', payload: { text: 'x'.repeat(40) } })}\n`.repeat(
+        5_000,
+      ),
+  ],
+])('%s in the outbox does not hold up what is reported', async (_what, lines) => {
+  mkdirSync(folder.outbox, { recursive: true });
+  appendFileSync(path.join(folder.outbox, '0000000000000001.events'), lines());
+  const gateway = await folder.openGateway();
+  gateway.intercept = (events) => (events.some(({ type }) => type === 'planted') ? { status: 400 } : null);
+  await folder.start();
+  await waitForStart(gateway, 1);
+  expect(gateway.batches).toBeLessThan(200);
+  expect(numbers(gateway.events)).toEqual(upTo(5_001));
+});
+
 function readOutbox(): string {
   return readdirSync(folder.outbox)
     .map((name) => readFileSync(path.join(folder.outbox, name), 'utf8'))

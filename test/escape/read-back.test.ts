@@ -89,6 +89,52 @@ describe.skipIf(obstacle !== undefined)(titled('what is read back from a sandbox
     await stage.remove(replica);
   });
 
+  it.each([
+    [
+      'a turn in its journal is a fifo',
+      'cd engine/turns; mkfifo a.json b.done; mkdir c.json; ln -s /dev/zero d.json',
+      'engine/turns held',
+    ],
+    ['its journal is a link', 'rm -rf engine/turns; ln -s /proc engine/turns', 'engine/turns was a link'],
+    ['its list of bases is huge', 'truncate -s 1T engine/bases.json', 'engine/bases.json was too large'],
+    [
+      'its list of shadows is a folder',
+      'rm -f engine/shadows.json; mkdir engine/shadows.json',
+      'shadows.json was a folder',
+    ],
+    ['its lists are garbage', 'for f in engine/*.json; do head -c 100000 /dev/urandom >$f; done', null],
+    ['its outbox is a fifo', 'rm -rf engine/outbox; mkfifo engine/outbox', 'engine/outbox was a fifo'],
+    [
+      'a segment of its outbox is a fifo',
+      'cd engine/outbox/*; rm -f *; mkfifo 0000000000000001.events',
+      'Reports that were waiting',
+    ],
+    ['its folder of skills is a link', 'rm -rf skills; ln -s /etc skills', 'skills was a link'],
+    ['its canvas is a file', 'rm -rf canvas; echo x >canvas', 'canvas was a file'],
+    [
+      'its settings are no files',
+      'rm -f gitconfig mcp.json system-prompt.md; mkdir gitconfig; mkfifo mcp.json; ln -s /dev/zero system-prompt.md',
+      'mcp.json was a fifo',
+    ],
+    ['~/.replica is a plain file', 'cd; rm -rf .replica; echo x >.replica', '.replica was a file'],
+    ['~/.replica is a link to /', 'cd; rm -rf .replica; ln -s / .replica', '.replica was a link'],
+  ])('keeps no replica from waking when %s', async (_what, mess, warning) => {
+    const replica = await stage.create({ environment_id });
+    await replica.run(`cd ~/.replica; echo work >~/workspaces/app/work; ${mess}`);
+    await stage.sleep(replica);
+    await stage.wake(replica);
+    expect((await replica.rowOf()).error_message).toBe(null);
+    const { body } = await get(replica, '?include=environment');
+    const { warnings } = body.replica.environment;
+    if (warning === null) expect(warnings).toEqual([]);
+    else expect(warnings).toContainEqual(expect.stringContaining(warning));
+    const { output } = await replica.run(
+      `cat ~/workspaces/app/work; ls -d /engine /canvas /skills /mcp.json /etc/.new 2>/dev/null; [ -f ~/.replica/mcp.json ] && ls ~/.replica/engine/turns | wc -l`,
+    );
+    expect(output).toMatch(/^work\n\d+\n$/);
+    await stage.remove(replica);
+  });
+
   it('does not start when its folders are links, and is removed all the same', async () => {
     for (const command of [
       'mv /opt/replica /opt/moved; ln -s /etc /opt/replica',
@@ -98,7 +144,12 @@ describe.skipIf(obstacle !== undefined)(titled('what is read back from a sandbox
       await replica.run(command);
       await stage.sleep(replica);
       await stage.org.call('POST', `/v1/replica/${replica.id}/wake`);
-      await until(async () => (await replica.rowOf()).attempts > 0, { timeoutMs: 20_000 });
+      // It goes back to sleep, with a sentence for its owner.
+      const refused = async () => {
+        const { state, error_message } = await replica.rowOf();
+        return state === 'sleeping' && error_message?.includes('link');
+      };
+      await until(refused, { timeoutMs: 20_000 });
       await stage.remove(replica);
     }
     expect(readdirSync(folder)).toEqual(['canary']);
@@ -175,5 +226,3 @@ function treeOf(entries: [mode: string, name: string, object: string][]): Buffer
     ),
   );
 }
-
-/** Puts something else where an engine keeps what it has to remember. */
