@@ -9,7 +9,7 @@ export function baseCommand(): Command {
   base
     .command('build')
     .description(
-      'Make a Debian tree for sandboxes once, as root; "apt-get install" then works in hooks. Without one they see the programs of this machine, read-only.',
+      'Make a Debian tree for the sandboxes of a service that runs as root; "apt-get install" then works in hooks. Without one they see the programs of this machine, read-only.',
     )
     .option('--suite <release>', 'release of Debian', 'bookworm')
     .option('--with <package...>', 'packages besides the usual ones, such as build-essential', [])

@@ -8,6 +8,7 @@ import { version } from '../lib/version.ts';
 import type { Enforcement, Probe, SandboxLimits } from '../runtime/driver.ts';
 import { engineBundleFolder } from '../runtime/engine-bundle.ts';
 import { readMachine } from '../runtime/machine.ts';
+import { type KernelLimit, readKernelLimits } from '../runtime/namespace/kernel-limits.ts';
 import { openDriver, RuntimeRefusedError } from '../runtime/registry.ts';
 import { limitsOf, type Machine, type Size } from '../runtime/size.ts';
 
@@ -21,6 +22,8 @@ type Report = {
   /** Null when the driver could not even be opened. */
   probe: Probe | null;
   sizes: Record<Size, { limits: SandboxLimits; scaled: string[] }>;
+  /** Those of the kernel that all sandboxes share. */
+  kernelLimits: readonly KernelLimit[];
   problems: readonly string[];
   warnings: readonly string[];
 };
@@ -48,6 +51,7 @@ async function examine(): Promise<Report> {
     driver: outcome.driver,
     probe: outcome.probe,
     sizes: { small: limitsOf('small', machine), large: limitsOf('large', machine) },
+    kernelLimits: outcome.driver === 'namespace' ? readKernelLimits() : [],
     problems: outcome.problems,
     warnings: outcome.warnings,
   };
@@ -103,6 +107,7 @@ function describe(report: Report): string {
     ...(probe ? describeProbe(probe) : []),
     ...describeSize('small', report.sizes.small),
     ...describeSize('large', report.sizes.large),
+    ...report.kernelLimits.map(describeKernelLimit),
     ...list('Warnings', warnings),
     ...list('Problems', problems),
     '',
@@ -131,6 +136,16 @@ function describeSize(size: Size, { limits, scaled }: Report['sizes'][Size]): st
     row(`size ${size}`, `${cpus} vCPU, ${memoryMiB} MiB memory, ${diskMiB} MiB disk, ${processes} processes`),
     ...scaled.map((sentence) => row('', sentence)),
   ];
+}
+
+function describeKernelLimit({ name, value, wanted, canBeRaised }: KernelLimit, index: number): string {
+  const verdict =
+    value >= wanted
+      ? 'enough'
+      : canBeRaised
+        ? `raised to ${wanted} when the service starts`
+        : `${wanted} wanted`;
+  return row(index === 0 ? 'kernel' : '', `${name} ${value}: ${verdict}`);
 }
 
 function row(name: string, value: string): string {

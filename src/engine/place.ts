@@ -5,6 +5,8 @@ export const place = {
   engineBundle: '/opt/replica/engine.mjs',
   compileCache: '/opt/replica/compile-cache',
   node: '/opt/replica/node',
+  /** Read-only: the programs of the agents, one folder for each version. */
+  agents: '/opt/replica/agents',
   /** Read-only folder with the listening socket of the gateway, which the control plane may replace. */
   gatewayFolder: '/run/replica',
   gatewaySocket: '/run/replica/gateway.sock',
@@ -26,6 +28,8 @@ export const engineVariables = {
   home: 'REPLICA_ENGINE_HOME',
   /** Set where there is no mount namespace: the gateway's socket. */
   gatewaySocket: 'REPLICA_ENGINE_GATEWAY',
+  /** Set where there is no mount namespace: the folder of the agents. */
+  agents: 'REPLICA_ENGINE_AGENTS',
   /** Set where there is no network namespace: 0 lets the system choose the port of the gateway. */
   gatewayPort: 'REPLICA_ENGINE_GATEWAY_PORT',
 } as const;

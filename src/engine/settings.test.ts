@@ -11,6 +11,7 @@ test('inside a sandbox everything but the identity is where it always is', () =>
     home: '/home/replica',
     gatewaySocket: '/run/replica/gateway.sock',
     gatewayPort: 8484,
+    agentsFolder: '/opt/replica/agents',
   });
 });
 
@@ -19,11 +20,13 @@ test('where there are no namespaces the places can be set', () => {
     REPLICA_ENGINE_HOME: '/data/home',
     REPLICA_ENGINE_GATEWAY: '/data/gateway.sock',
     REPLICA_ENGINE_GATEWAY_PORT: '0',
+    REPLICA_ENGINE_AGENTS: '/data/agents',
   };
   expect(readSettings({ ...least, ...places })).toMatchObject({
     home: '/data/home',
     gatewaySocket: '/data/gateway.sock',
     gatewayPort: 0,
+    agentsFolder: '/data/agents',
   });
 });
 

@@ -8,6 +8,7 @@ export type EngineSettings = {
   gatewaySocket: string;
   /** 0 lets the system choose. */
   gatewayPort: number;
+  agentsFolder: string;
 };
 
 /** What the driver has set for this process; throws a sentence that names the variable at fault. */
@@ -27,6 +28,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): EngineSettings {
       environment[engineVariables.gatewayPort] || String(GATEWAY_PORT),
       0,
     ),
+    agentsFolder: environment[engineVariables.agents] || place.agents,
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Db } from '../db/database.ts';
 import { transact } from '../db/transact.ts';
+import { UserSentenceError } from '../lib/user-sentence.ts';
 import { hostTask } from '../sandbox/host.ts';
 import type { SandboxService } from '../sandbox/service.ts';
 import type { Signals } from '../work/signal.ts';
@@ -127,7 +128,9 @@ export function replicaTasks({ db, replicas, sandboxes, start, chats, signals, n
       const held = await replicas.lock(tx, row.id);
       if (held?.version !== row.version) return;
       const attempts = held.attempts + 1;
-      if (owed === 'start' && attempts >= MAX_ATTEMPTS[held.state as 'waking']) {
+      // Trouble that comes with a sentence for the user is not over by itself.
+      const isFinal = error instanceof UserSentenceError || attempts >= MAX_ATTEMPTS[held.state as 'waking'];
+      if (owed === 'start' && isFinal) {
         await replicas.report(tx, held, 'failed', { error_message: failureSentence(error) });
         return;
       }

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Logger } from 'pino';
-import { chooseBase, findRootfs } from './base/choose.ts';
+import { place } from '../engine/place.ts';
+import { chooseBase, findUsableRootfs } from './base/choose.ts';
 import type { Driver } from './driver.ts';
 import type { Base } from './namespace/bases.ts';
 
@@ -17,6 +18,8 @@ export type RuntimeOptions = {
   engine: { bundle: string; compileCache?: string | null };
   /** Holds the gateway's socket. */
   gatewayFolder: string;
+  /** The programs of agents; without it there are none. */
+  agentsFolder?: string;
   log?: Logger;
 };
 
@@ -27,7 +30,7 @@ export class RuntimeRefusedError extends Error {
 
 /** The driver of that name. Only its own code is loaded. */
 export async function openDriver(options: RuntimeOptions): Promise<Driver> {
-  const { name, dataDir, gatewayFolder, log } = options;
+  const { name, dataDir, gatewayFolder, agentsFolder, log } = options;
   const root = path.join(dataDir, 'runtime', name);
   const { bundle, compileCache = null } = options.engine;
   const engine = { bundle, compileCache, node: process.execPath };
@@ -35,7 +38,8 @@ export async function openDriver(options: RuntimeOptions): Promise<Driver> {
     case 'namespace': {
       const base = resolveBase(options);
       const { createNamespaceDriver } = await import('./namespace/driver.ts');
-      return createNamespaceDriver({ root, engine, gatewayFolder, base, ...(log && { log }) });
+      const readOnly = agentsFolder === undefined ? [] : [{ host: agentsFolder, inside: place.agents }];
+      return createNamespaceDriver({ root, engine, gatewayFolder, base, readOnly, ...(log && { log }) });
     }
     case 'process': {
       if (!options.acceptsNoIsolation) {
@@ -45,7 +49,7 @@ export async function openDriver(options: RuntimeOptions): Promise<Driver> {
         );
       }
       const { createProcessDriver } = await import('./process/driver.ts');
-      return createProcessDriver({ root, engine, gatewayFolder });
+      return createProcessDriver({ root, engine, gatewayFolder, ...(agentsFolder && { agentsFolder }) });
     }
     case 'fake': {
       const { createFakeDriver } = await import('./fake/driver.ts');
@@ -57,9 +61,9 @@ export async function openDriver(options: RuntimeOptions): Promise<Driver> {
 function resolveBase({ base, dataDir }: RuntimeOptions): Base {
   if (base === 'auto') return chooseBase(dataDir);
   if (base === 'host') return { kind: 'host' };
-  const rootfs = findRootfs(dataDir);
+  const rootfs = findUsableRootfs(dataDir);
   if (rootfs) return rootfs;
   throw new RuntimeRefusedError(
-    'REPLICA_SANDBOX_BASE=rootfs needs a tree: run "replica base build" as root first.',
+    'REPLICA_SANDBOX_BASE=rootfs needs a tree and a service that runs as root: run "replica base build" first.',
   );
 }

@@ -113,6 +113,16 @@ export function createSandboxService(parts: Parts) {
     });
   }
 
+  /** Ends a sandbox whose engine hangs. It is not marked as stopped, so that it counts as one that stopped by itself. */
+  async function endSilent(db: Db, { id, incarnation }: { id: string; incarnation: number }): Promise<void> {
+    await inLane(id, async () => {
+      // It may have been stopped, started anew or let go meanwhile.
+      const row = await store.selectSandbox(db, id);
+      if (row?.incarnation !== incarnation || !row.started_at || row.removing_at) return;
+      await driver.suspend(id);
+    });
+  }
+
   /** A sandbox that was given up for lost may still run: two incarnations never run at once. */
   async function endOlder(row: store.SandboxRow, signal: AbortSignal): Promise<void> {
     if ((await driver.observe(row.id)) !== 'running') return;
@@ -251,6 +261,7 @@ export function createSandboxService(parts: Parts) {
     /** Forgets a sandbox of a host that is gone; should the host come back, it finds it without a row and removes it. */
     forget: store.deleteSandbox,
     suspend,
+    endSilent,
     snapshot: (id: string, layer: string) => inLane(id, () => driver.snapshot(id, layer)),
     hasLayer: (layer: string) => driver.hasLayer(layer),
     removeLayer: (layer: string) => driver.removeLayer(layer),

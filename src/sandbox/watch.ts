@@ -16,6 +16,8 @@ type Parts = {
 
 /** A sandbox that was just made may not be written into its owner yet; one that is let go takes its time. */
 const SETTLE_MS = 60_000;
+/** Longer than a probe takes on the slowest machine. */
+const PROBE_MS = 5 * 60_000;
 
 /**
  * Holds what the driver has against what the database wants: a sandbox that stopped by itself is reported to its owner,
@@ -23,13 +25,19 @@ const SETTLE_MS = 60_000;
  */
 export function createSandboxWatch({ db, driver, sandboxes, onStopped, log, now }: Parts) {
   const { hostId } = sandboxes;
+  const probeSeenAt = new Map<string, number>();
   /** Sandboxes found at the first start on a database that does not know this host: they may be another database's. */
   let foreign: ReadonlySet<string> | null = null;
 
   async function look(): Promise<void> {
     // What the driver has is read first: each of it had its row before it was made.
     const held = await driver.list();
-    const keys = held.sandboxes.map(({ key }) => key);
+    const keys = held.sandboxes.map(({ key }) => key).filter(isId);
+    const probes = overdueProbes([...held.sandboxes.map(({ key }) => key), ...held.layers]);
+    await each(probes, async (name) => {
+      await driver.destroy(name);
+      await driver.removeLayer(name);
+    });
     foreign ??= await findForeign(keys);
     const rows = await sandboxes.ofHost(db);
     const running = new Set(held.sandboxes.filter(({ state }) => state === 'running').map(({ key }) => key));
@@ -40,13 +48,22 @@ export function createSandboxWatch({ db, driver, sandboxes, onStopped, log, now 
       keys.filter((key) => !wanted.has(key) && !foreign?.has(key)),
       removeOrphan,
     );
-    if (foreign.size === 0) await removeLayers(held.layers);
+    if (foreign.size === 0) await removeLayers(held.layers.filter(isId));
     const before = new Date(now().getTime() - SETTLE_MS);
     const loose = [
       ...(await selectUnowned(db, { hostId, before })),
       ...(await selectLingering(db, { hostId, before })),
     ];
     await each(loose, ({ id }) => sandboxes.release(db, id));
+  }
+
+  /** What has no id for a name, the driver has made for itself to see what it can do, and leaves only when it is killed. */
+  function overdueProbes(names: readonly string[]): string[] {
+    const probes = [...new Set(names.filter((name) => !isId(name)))];
+    for (const name of probeSeenAt.keys()) if (!probes.includes(name)) probeSeenAt.delete(name);
+    const at = now().getTime();
+    for (const name of probes) if (!probeSeenAt.has(name)) probeSeenAt.set(name, at);
+    return probes.filter((name) => at - (probeSeenAt.get(name) ?? at) > PROBE_MS);
   }
 
   async function each<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
@@ -88,4 +105,8 @@ export function createSandboxWatch({ db, driver, sandboxes, onStopped, log, now 
   }
 
   return { look, beat };
+}
+
+function isId(key: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(key);
 }

@@ -23,6 +23,9 @@ describe('replica doctor', () => {
     expect(report).toMatchObject({
       driver: 'namespace',
       probe: { problems: report.problems, limits: expect.any(Object) },
+      kernelLimits: expect.arrayContaining([
+        expect.objectContaining({ name: 'fs.inotify.max_user_instances', wanted: expect.any(Number) }),
+      ]),
       sizes: { small: { limits: { diskMiB: 20_480 } }, large: { limits: { diskMiB: 32_768 } } },
     });
     expect(code).toBe(report.problems.length > 0 ? 1 : 0);

@@ -1,7 +1,9 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { UserSentenceError } from '../../src/lib/user-sentence.ts';
+import { createNamespaceDriver } from '../../src/runtime/namespace/driver.ts';
 import { createLayout } from '../../src/runtime/namespace/layout.ts';
 import { createNamespaceWorld, type NamespaceWorld, obstacle, specOf } from './namespace-world.ts';
 
@@ -86,8 +88,21 @@ describe.skipIf(obstacle !== undefined)(obstacle ? `${title} (skipped: ${obstacl
     await world.driver.create('one', specOf());
     await world.run('one', 'mv /opt /opt2; ln -s /oldroot/etc /opt');
     await world.driver.suspend('one');
-    await expect(world.driver.resume('one', specOf())).rejects.toThrow('/opt a link');
+    const resuming = world.driver.resume('one', specOf());
+    await expect(resuming).rejects.toThrow(UserSentenceError);
+    await expect(resuming).rejects.toThrow(/^The workspace has made \/opt a link, .* anew\.$/);
     expect(existsSync('/etc/replica')).toBe(false);
+  });
+
+  test('a base in which a folder is a link is refused with a sentence, by the probe too', async () => {
+    const folder = path.join(world.folder, 'tree');
+    mkdirSync(path.join(folder, 'opt'), { recursive: true });
+    symlinkSync('/etc', path.join(folder, 'opt', 'replica'));
+    const driver = createNamespaceDriver({ ...world.options, base: { kind: 'rootfs', folder } });
+    const creating = driver.create('one', specOf());
+    await expect(creating).rejects.toThrow(UserSentenceError);
+    await expect(creating).rejects.toThrow(/\/opt\/replica is a link.*replica base build/);
+    expect((await driver.probe()).problems).toEqual([expect.stringContaining('/opt/replica is a link')]);
   });
 
   test('no secret is seen in the list of processes, and no descriptor but the listening socket is handed in', async () => {

@@ -1,4 +1,5 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -30,8 +31,6 @@ describe.skipIf(hindrance !== undefined)(title, () => {
   });
   afterEach(async () => {
     expect(await world.end()).toEqual([]);
-    // Without control groups, what is cut off in the first moments of its start may go on unseen; it ends here.
-    for (const pid of listProcessesOf(Number(someone))) process.kill(Number(pid), 'SIGKILL');
   });
 
   const make = async (action: string) => {
@@ -50,7 +49,7 @@ describe.skipIf(hindrance !== undefined)(title, () => {
     return JSON.parse(stdout);
   };
 
-  // Without control groups only the records and the session lead to what was started.
+  // Without control groups only the records and the mark in its environment lead to what was started.
   test.each(['mounts', 'process.json', 'engine.sock'])(
     'whoever is killed when %s has appeared leaves nothing that destroy cannot deal with',
     async (name) => {
@@ -65,9 +64,21 @@ describe.skipIf(hindrance !== undefined)(title, () => {
       const { folder } = createLayout(world.options.root).sandbox('one');
       await killWhen(spawn(program, args, { cwd: '/', stdio: 'ignore' }), path.join(folder, name));
       await make('destroy');
+      // A helper that was about to end by itself may take a moment.
+      await expect.poll(() => listProcessesOf(Number(someone)), { timeout: 2_000 }).toEqual([]);
       await expect.poll(() => findRemains(world.options.root), { timeout: 10_000 }).toEqual([]);
     },
   );
+
+  test('whoever is killed before the first process inside is on record leaves nothing that destroy does not find', async () => {
+    await make('create');
+    const { process: file } = createLayout(world.options.root).sandbox('one');
+    const record = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify({ ...record, phase: 'starting', init: null, engine: null }));
+    expect(listProcessesOf(Number(someone))).not.toEqual([]);
+    await make('destroy');
+    expect(listProcessesOf(Number(someone))).toEqual([]);
+  });
 
   test('the probe says what an ordinary user goes without', async () => {
     expect(await make('probe')).toMatchObject({
@@ -82,11 +93,13 @@ describe.skipIf(hindrance !== undefined)(title, () => {
   });
 
   test('a sandbox lives, is suspended, becomes a layer, and goes without a trace', async () => {
-    const { first, forks, second, left } = await make('live');
+    const { first, forks, watchers, second, left } = await make('live');
     // Itself and the first process inside, the engine, and the commands; none of the host's.
     expect(first.output.split('\n')[0]).toBe('0');
     expect(Number(first.output.split('\n')[1])).toBeLessThan(10);
     expect(forks.output).toMatch(/fork|Resource temporarily unavailable/);
+    expect(Number(watchers.output)).toBeGreaterThan(0);
+    expect(Number(watchers.output)).toBeLessThanOrEqual(1_024);
     expect(second.output).toBe('kept\n3\n');
     expect(left).toEqual({ sandboxes: [], layers: [] });
   });

@@ -84,6 +84,8 @@ async function fillTree(tree: string, { suite, packages, onProgress, signal }: B
   await inside('apt-get', 'upgrade', '--yes');
   onProgress(`installing ${wanted.join(', ')}`);
   await inside('apt-get', 'install', '--yes', '--no-install-recommends', '--', ...wanted);
+  // Nobody is there to answer what a package asks when a hook or an agent installs it.
+  await inside('sh', '-c', 'echo debconf debconf/frontend select Noninteractive | debconf-set-selections');
   await inside('apt-get', 'clean');
   finishTree(tree);
 }

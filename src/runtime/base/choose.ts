@@ -7,9 +7,14 @@ export function rootfsLink(dataDir: string): string {
   return path.join(dataDir, 'base', 'rootfs');
 }
 
-/** The tree when there is one, else the machine's own programs. */
+/** The tree when there is one that can be used, else the machine's own programs. */
 export function chooseBase(dataDir: string): Base {
-  return findRootfs(dataDir) ?? { kind: 'host' };
+  return findUsableRootfs(dataDir) ?? { kind: 'host' };
+}
+
+/** The tree's files belong to the many users of a sandbox, and only root can map those. */
+export function findUsableRootfs(dataDir: string): Base | null {
+  return process.getuid?.() === 0 ? findRootfs(dataDir) : null;
 }
 
 /** The tree itself and not the link: disks go on standing on theirs when there is a newer one. */

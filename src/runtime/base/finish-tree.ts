@@ -1,6 +1,8 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { place } from '../../engine/place.ts';
+import { findLink } from '../namespace/find-link.ts';
+import { BaseBuildError } from './isolated-command.ts';
 
 /** Lets apt work inside a tree while it is being built. */
 export function prepareTree(
@@ -34,6 +36,7 @@ export function finishTree(tree: string): void {
     replaceFile(tree, file, () => writeFileSync(path.join(tree, file), text, { mode: 0o644 }));
   }
   for (const folder of [place.home, path.dirname(place.node), place.gatewayFolder]) {
+    refuseLink(tree, folder);
     mkdirSync(path.join(tree, folder), { recursive: true });
   }
   chmodSync(tree, 0o755);
@@ -51,6 +54,15 @@ const ownFiles: Record<string, string> = {
 function replaceFile(tree: string, file: string, write: () => void): void {
   rmSync(path.join(tree, file), { force: true });
   write();
+}
+
+/** Nothing is mounted over a link, and here it could lead to a folder of this machine. */
+function refuseLink(tree: string, folder: string): void {
+  const link = findLink(tree, [path.dirname(folder), folder]);
+  if (link === undefined) return;
+  throw new BaseBuildError(
+    `The base cannot be built: a package has made ${link} a link, and a sandbox cannot be put together over a link. Leave that package out.`,
+  );
 }
 
 function empty(folder: string): void {

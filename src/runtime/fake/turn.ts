@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AgentFailure } from '../../engine/agents/agent.ts';
-import { readSteps, type Step } from '../../engine/agents/scripted-steps.ts';
+import { readSteps, type Step } from '../../engine/agents/scripted/scripted-steps.ts';
 import type { EngineReport, TurnRequest } from '../../engine/protocol.ts';
 
 export type FakeTurns = {

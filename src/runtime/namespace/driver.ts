@@ -39,7 +39,7 @@ const connectTimeoutMs = 30_000;
  *
  * Each has a folder under the root with its disk and its records. All its mounts are in a mount namespace of its own, so
  * they are gone with its last process and there is nothing to take down. Its processes outlive this one and are found
- * again by number and start time, through their session while they start, and through their groups in any case.
+ * again by number and start time, by a mark in their environment while they start, and through their groups in any case.
  */
 export function createNamespaceDriver(options: NamespaceDriverOptions): Driver {
   const layout = createLayout(options.root);

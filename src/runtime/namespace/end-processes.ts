@@ -3,16 +3,14 @@ import { removeEngineSocket } from './engine-socket.ts';
 import type { Groups } from './groups.ts';
 import type { SandboxPaths } from './layout.ts';
 import type { Machine } from './machine.ts';
-import { isAlive, kill, listSession, type ProcessId } from './processes.ts';
+import { isAlive, kill, listByVariable, type ProcessId } from './processes.ts';
 import { type ProcessRecord, processRecord, readRecord } from './records.ts';
+import { markVariable } from './start-script.ts';
 import { waitUntil } from './wait-until.ts';
-
-/** Programs of a start; the session is only trusted for these. */
-const helpers = new Set(['unshare', 'sh', 'dash', 'bash', 'mount', 'setpriv', 'prlimit', 'bwrap']);
 
 /**
  * Ends every process of a sandbox, in whatever state its start was left, and returns when none is left. The first process
- * inside takes all others with it; the session finds those that were still on their way there; the groups find the rest.
+ * inside takes all others with it; the mark finds what was started and is not on record; the groups find the rest.
  */
 export async function endProcesses(
   key: string,
@@ -20,11 +18,13 @@ export async function endProcesses(
 ): Promise<void> {
   const record = await readRecord(paths.process, processRecord);
   const mine = record?.bootId === machine.bootId ? record : undefined;
-  if (mine) await endInside(mine);
+  const find = mine ? createFinder(mine, paths.mark) : () => [];
+  if (mine) await endInside(mine, find);
   const ended = await waitUntil(
     async () => {
-      const left = mine ? endOutside(mine) : false;
-      return (await groups.end(key)) && !left;
+      const left = find();
+      for (const one of left) kill(one);
+      return (await groups.end(key)) && left.length === 0;
     },
     { timeoutMs: 20_000 },
   );
@@ -39,22 +39,23 @@ export async function endProcesses(
  * Ends what was started by the process outside, which sees it and leaves by itself: then nothing dead is left to whoever
  * inherits the children of a killed process, and not everybody takes note of theirs.
  */
-async function endInside(record: ProcessRecord): Promise<void> {
-  const { monitor } = record;
-  for (const one of findProcesses(record)) if (one.pid !== monitor.pid) kill(one);
+async function endInside({ monitor }: ProcessRecord, find: () => ProcessId[]): Promise<void> {
+  for (const one of find()) if (one.pid !== monitor.pid) kill(one);
   await waitUntil(() => !isAlive(monitor), { timeoutMs: 1_000 });
 }
 
-/** True while one of them is there. */
-function endOutside(record: ProcessRecord): boolean {
-  const left = findProcesses(record);
-  for (const one of left) kill(one);
-  return left.length > 0;
+/**
+ * Finds those that still run. Only a start that was interrupted is worth a look at every process there is: the first one
+ * inside has left the session of the others by the time it runs, and whoever was to note its number may have been killed
+ * before. One that is about to end has lost its environment already, so what was found once is remembered.
+ */
+function createFinder({ phase, init, monitor }: ProcessRecord, mark: string): () => ProcessId[] {
+  const known = new Map([monitor, ...(init ? [init] : [])].map((one) => [nameOf(one), one]));
+  return () => {
+    const marked = phase === 'running' ? [] : listByVariable(markVariable, mark);
+    for (const one of marked) known.set(nameOf(one), one);
+    return [...known.values()].filter(isAlive);
+  };
 }
 
-/** Only a start that was interrupted is worth a look at every process there is. */
-function findProcesses({ phase, init, monitor }: ProcessRecord): ProcessId[] {
-  const helping =
-    phase === 'running' ? [monitor] : listSession(monitor).filter(({ name }) => helpers.has(name));
-  return [...helping, ...(init ? [init] : [])].filter(isAlive);
-}
+const nameOf = ({ pid, startTime }: ProcessId) => `${pid}@${startTime}`;

@@ -96,7 +96,7 @@ export function engineEnvironment(
  * Paths that bubblewrap mounts on, and all above them. A workspace can replace such a folder by a link, and bubblewrap
  * would follow it out of the root that it is putting together.
  */
-export function mountedPaths(spec: Pick<LaunchSpec, 'hostPaths' | 'mounts'>): string[] {
+export function mountedPaths(spec: Targets): string[] {
   return [...new Set(targetsOf(spec).flatMap((target) => [...parentsOf(target), target]))].sort();
 }
 
@@ -105,7 +105,9 @@ function foldersAbove(spec: LaunchSpec): string[] {
   return [...new Set(targetsOf(spec).flatMap(parentsOf))].sort();
 }
 
-function targetsOf({ hostPaths, mounts }: Pick<LaunchSpec, 'hostPaths' | 'mounts'>): string[] {
+type Targets = { hostPaths: readonly string[]; mounts: readonly { inside: string }[] };
+
+function targetsOf({ hostPaths, mounts }: Targets): string[] {
   const targets = [...hostPaths, '/proc', '/dev', '/run', place.home, ...mounts.map(({ inside }) => inside)];
   // What is below /run is on a file system that is always new.
   return targets.filter((target) => !target.startsWith('/run/'));

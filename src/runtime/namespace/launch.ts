@@ -28,6 +28,8 @@ export type Launch = {
   command: readonly string[];
   /** Files through which the groups are joined. */
   groups: readonly string[];
+  /** What it may take of what the whole user has; only with a user namespace around it. */
+  shares: readonly string[];
   filter: Buffer;
   /** Descriptors that somebody has left open in this process. */
   inherited: readonly number[];
@@ -71,7 +73,10 @@ function spawnChecked(wish: Launch, socket: EngineSocket): ChildProcess {
   }
 }
 
-function spawnScript({ paths, spec, command, groups, inherited }: Launch, listening: number): ChildProcess {
+function spawnScript(
+  { paths, spec, command, groups, shares, inherited }: Launch,
+  listening: number,
+): ChildProcess {
   const script = ['sh', '-c', startScript, 'sh', ...bubblewrapCommand(spec, command)];
   const nothing = openSync('/dev/null', 'r');
   try {
@@ -89,7 +94,10 @@ function spawnScript({ paths, spec, command, groups, inherited }: Launch, listen
     }
     const child = spawn('unshare', [...namespaceOptions[spec.identity], ...script], {
       cwd: paths.folder,
-      env: { ...programEnvironment, ...scriptVariables({ groups, targets: mountedPaths(spec) }) },
+      env: {
+        ...programEnvironment,
+        ...scriptVariables({ groups, shares, targets: mountedPaths(spec), mark: paths.mark }),
+      },
       detached: true,
       stdio,
     });

@@ -31,6 +31,8 @@ export type SandboxPaths = {
   /** The mount points that bubblewrap takes from; filled in a mount namespace of the sandbox's own. */
   stage: string;
   mountTable: string;
+  /** What no other sandbox of this machine has; the environment of its processes outside holds it. */
+  mark: string;
 };
 
 export type LayerPaths = {
@@ -55,7 +57,7 @@ export function createLayout(root: string): Layout {
     layers: inRoot('layers'),
     bases: inRoot('bases'),
     seed: inRoot('seed'),
-    groupName: `replica-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`,
+    groupName: `replica-${digest(folder).slice(0, 12)}`,
     // A name that is not one of ours is somebody else's file.
     listKeys: () => list(inRoot('sandboxes')).filter((name) => namePattern.test(name)),
     sandbox: (key) => sandboxPaths(path.join(inRoot('sandboxes'), checkName(key))),
@@ -73,6 +75,7 @@ export function checkName(name: string): string {
   );
 }
 
+const digest = (text: string) => createHash('sha256').update(text).digest('hex');
 const list = (folder: string) => (existsSync(folder) ? readdirSync(folder) : []);
 
 function sandboxPaths(folder: string): SandboxPaths {
@@ -84,6 +87,8 @@ function sandboxPaths(folder: string): SandboxPaths {
     disk: path.join(folder, 'd'),
     stage: path.join(folder, 'stage'),
     mountTable: path.join(folder, 'mounts'),
+    // The folder itself would tell those inside where things are outside.
+    mark: digest(folder).slice(0, 32),
   };
 }
 

@@ -22,7 +22,7 @@ export type Machine = {
 };
 
 export function readMachine(): Machine {
-  const identity = isRealRoot() ? 'own_range' : 'service_user';
+  const identity = findIdentity();
   const canMountImages =
     identity === 'own_range' && existsSync('/dev/loop-control') && findProgram('mkfs.ext4') !== undefined;
   return {
@@ -53,8 +53,10 @@ export function findProgram(name: string): string | undefined {
 }
 
 /** Root of a user namespace can neither mount an image nor hand out a range of users. */
-function isRealRoot(): boolean {
-  return process.getuid?.() === 0 && /^\s*0\s+0\s+4294967295\s*$/.test(readText('/proc/self/uid_map'));
+export function findIdentity(): Machine['identity'] {
+  const isRealRoot =
+    process.getuid?.() === 0 && /^\s*0\s+0\s+4294967295\s*$/.test(readText('/proc/self/uid_map'));
+  return isRealRoot ? 'own_range' : 'service_user';
 }
 
 /** Another system than Linux has none of these files; there the probe says so. */

@@ -17,9 +17,8 @@ const good: Findings = {
     maxUserNamespaces: 10_000,
     unprivilegedUserNamespaces: undefined,
     restrictedUserNamespaces: undefined,
-    inotifyInstances: 8_192,
-    inotifyWatches: 1_048_576,
   },
+  kernelLimits: [{ name: 'fs.file-max', value: 100, wanted: 1_000, canBeRaised: true }],
   controllers: new Set(['cpu', 'memory', 'pids']),
   kernel: { major: 6, minor: 1 },
 };
@@ -28,6 +27,9 @@ const user: Findings = {
   machine: { identity: 'service_user', disk: 'folder' },
   controllers: new Set(),
 };
+const fewWatchers = [
+  { name: 'fs.inotify.max_user_instances', value: 128, wanted: 9_000, canBeRaised: false },
+];
 const withSettings = (settings: Partial<Findings['settings']>) => ({
   ...good,
   settings: { ...good.settings, ...settings },
@@ -54,17 +56,27 @@ test.each<[string, Findings, RegExp]>([
 });
 
 test.each<[string, Findings, RegExp]>([
-  ['few watchers', withSettings({ inotifyInstances: 128 }), /128 of fs.inotify.max_user_instances/],
-  ['few watches', withSettings({ inotifyWatches: 8_192 }), /fs.inotify.max_user_watches/],
+  ['few watchers', { ...good, kernelLimits: fewWatchers }, /max_user_instances is 128.*sysctl to 9000 or/],
   [
-    'no memory group',
-    { ...good, controllers: new Set(['cpu', 'pids'] as const) },
-    /control groups for memory/,
+    'no group for processors',
+    { ...good, controllers: new Set(['memory', 'pids']) },
+    /control groups for cpu/,
   ],
   ['no images', { ...good, machine: { identity: 'own_range', disk: 'folder' } }, /e2fsprogs/],
   ['an ordinary user', user, /run the service as root/],
 ])('%s is worth a warning', (_name, findings, warning) => {
   expect(findWarnings(findings)).toEqual([expect.stringMatching(warning)]);
+});
+
+test('an ordinary user is told that somebody else must raise a limit, and root that one sandbox can take everything', () => {
+  expect(findWarnings({ ...user, kernelLimits: fewWatchers })).toEqual([
+    expect.stringContaining('run the service as root'),
+    expect.stringMatching(/max_user_instances is 128.*quarter.*as root/),
+  ]);
+  expect(findWarnings({ ...good, controllers: new Set(['cpu', 'pids']) })).toEqual([
+    expect.stringContaining('control groups for memory'),
+    expect.stringContaining('one sandbox can also open every file'),
+  ]);
 });
 
 describe('a start that failed', () => {

@@ -1,5 +1,6 @@
 import type { Probe } from '../driver.ts';
 import type { Controller } from './cgroup-plan.ts';
+import type { KernelLimit } from './kernel-limits.ts';
 import type { Machine } from './machine.ts';
 
 /** Settings of the kernel that matter here; undefined where this kernel has no such setting. */
@@ -7,8 +8,6 @@ export const kernelSettings = {
   maxUserNamespaces: 'user/max_user_namespaces',
   unprivilegedUserNamespaces: 'kernel/unprivileged_userns_clone',
   restrictedUserNamespaces: 'kernel/apparmor_restrict_unprivileged_userns',
-  inotifyInstances: 'fs/inotify/max_user_instances',
-  inotifyWatches: 'fs/inotify/max_user_watches',
 } as const;
 
 export type KernelSettings = Readonly<Record<keyof typeof kernelSettings, number | undefined>>;
@@ -22,6 +21,7 @@ export type Findings = {
   missingPrograms: readonly string[];
   missingFiles: readonly string[];
   settings: KernelSettings;
+  kernelLimits: readonly KernelLimit[];
   controllers: ReadonlySet<Controller>;
   kernel: { major: number; minor: number };
 };
@@ -72,7 +72,7 @@ export function adviseOnFailure({ machine, settings }: Findings, message: string
 }
 
 /** What works less well than it could, each with what to do. */
-export function findWarnings({ machine, settings, controllers }: Findings): string[] {
+export function findWarnings({ machine, kernelLimits, controllers }: Findings): string[] {
   const root = machine.identity === 'own_range';
   const unlimited = (['cpu', 'memory', 'pids'] as const).filter((name) => !controllers.has(name));
   return [
@@ -86,11 +86,17 @@ export function findWarnings({ machine, settings, controllers }: Findings): stri
           `The control groups for ${unlimited.join(', ')} cannot be written, so these are not limited: mount them writable.`,
         ]
       : []),
+    ...(root && !controllers.has('memory')
+      ? [
+          'Without a limit for memory, one sandbox can also open every file and watch every folder that the kernel allows to all of them.',
+        ]
+      : []),
     ...(root && machine.disk === 'folder'
       ? ['Disks are not limited: install the package e2fsprogs and load the kernel module loop.']
       : []),
-    ...tooLow('fs.inotify.max_user_instances', settings.inotifyInstances, 1_024),
-    ...tooLow('fs.inotify.max_user_watches', settings.inotifyWatches, 524_288),
+    ...kernelLimits
+      .filter(({ value, wanted, canBeRaised }) => value < wanted && !canBeRaised)
+      .map((limit) => (root ? tooLowForAll(limit) : tooLowForUser(limit))),
   ];
 }
 
@@ -108,11 +114,12 @@ export function describeLimits({ machine, controllers, kernel }: Findings): Prob
 }
 
 /** All sandboxes count as one user for these. */
-function tooLow(name: string, value: number | undefined, wanted: number): string[] {
-  if (value === undefined || value >= wanted) return [];
-  return [
-    `All sandboxes together can have ${value} of ${name}, and programs that watch files fail beyond it: set this sysctl to ${wanted} or more.`,
-  ];
+function tooLowForAll({ name, value, wanted }: KernelLimit): string {
+  return `${name} is ${value} for all sandboxes together, so that one can take them from the others, and the service may not raise it here: set this sysctl to ${wanted} or more.`;
+}
+
+function tooLowForUser({ name, value, wanted }: KernelLimit): string {
+  return `${name} is ${value} for everything that this user runs, of which a sandbox gets a quarter, and programs that watch files fail beyond it: as root, set this sysctl to ${wanted} or more.`;
 }
 
 function packageOf(program: string): string {

@@ -9,6 +9,7 @@ import { ENGINE_LISTEN_FD, place } from '../../engine/place.ts';
 import type { Driver, Probe, SandboxSpec } from '../driver.ts';
 import type { Base } from './bases.ts';
 import type { Groups } from './groups.ts';
+import { readKernelLimits } from './kernel-limits.ts';
 import { idRange } from './launch-spec.ts';
 import { findProgram, type Machine } from './machine.ts';
 import {
@@ -78,6 +79,7 @@ async function lookAround({ machine, groups, engine, gatewayFolder, base }: Wish
     missingPrograms: programs.filter((name) => findProgram(name) === undefined),
     missingFiles: files.filter((file) => file !== null).filter((file) => !isReadable(file)),
     settings: readSettings(),
+    kernelLimits: readKernelLimits(machine),
     controllers: await groups.controllers(),
     kernel: { major, minor },
   };
@@ -215,8 +217,6 @@ function readSettings(): KernelSettings {
     maxUserNamespaces: read(kernelSettings.maxUserNamespaces),
     unprivilegedUserNamespaces: read(kernelSettings.unprivilegedUserNamespaces),
     restrictedUserNamespaces: read(kernelSettings.restrictedUserNamespaces),
-    inotifyInstances: read(kernelSettings.inotifyInstances),
-    inotifyWatches: read(kernelSettings.inotifyWatches),
   };
 }
 

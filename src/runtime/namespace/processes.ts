@@ -1,9 +1,11 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 
 /** A process of this machine; its number alone may belong to another one later. */
 export type ProcessId = { pid: number; startTime: string };
 
-export type ProcessStat = ProcessId & { name: string; state: string; session: number };
+export type ProcessStat = ProcessId & { name: string; state: string };
+
+const MAX_ENVIRONMENT_BYTES = 16_384;
 
 /** The process with this number, or undefined when there is none that runs. */
 export function identify(pid: number): ProcessStat | undefined {
@@ -29,15 +31,12 @@ export function killNumber(pid: number): void {
   }
 }
 
-/** Every process of the session that this process leads or led. */
-export function listSession(leader: ProcessId): ProcessStat[] {
-  const first = readStat(leader.pid);
-  // The number leads another session by now.
-  if (first && first.startTime !== leader.startTime) return [];
+/** Every process whose environment, as it was when its program began, holds this variable. */
+export function listByVariable(name: string, value: string): ProcessId[] {
+  const wanted = `\0${name}=${value}\0`;
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => identify(Number(name)) ?? [])
-    .filter(({ session }) => session === leader.pid);
+    .filter((entry) => /^\d+$/.test(entry) && `\0${readEnvironment(entry)}`.includes(wanted))
+    .flatMap((entry) => identify(Number(entry)) ?? []);
 }
 
 /**
@@ -62,15 +61,30 @@ export function parseStat(text: string): ProcessStat | undefined {
   const open = text.indexOf('(');
   const close = text.lastIndexOf(')');
   const fields = text.slice(close + 2).split(' ');
-  const [state, session, startTime] = [fields[0], fields[3], fields[19]];
-  if (open < 0 || close < open || !state || !session || !startTime) return undefined;
+  const [state, startTime] = [fields[0], fields[19]];
+  if (open < 0 || close < open || !state || !startTime) return undefined;
   return {
     pid: Number(text.slice(0, open)),
     name: text.slice(open + 1, close),
     state,
-    session: Number(session),
     startTime,
   };
+}
+
+/** The beginning of it: that of our own programs is short, and that of others need not be read to its end. */
+function readEnvironment(pid: string): string {
+  try {
+    const file = openSync(`/proc/${pid}/environ`, 'r');
+    try {
+      const buffer = Buffer.alloc(MAX_ENVIRONMENT_BYTES);
+      return buffer.toString('latin1', 0, readSync(file, buffer));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // It has ended, or is somebody else's.
+    return '';
+  }
 }
 
 function readStat(pid: number): ProcessStat | undefined {

@@ -32,7 +32,7 @@ export const processRecord = z.object({
   bootId: z.string(),
   /** `starting` until the engine's program runs: who finds it so begins again. */
   phase: z.enum(['starting', 'running']),
-  /** The process outside the sandbox that becomes bubblewrap; its session holds every helper of the start. */
+  /** The process outside the sandbox that becomes bubblewrap. */
   monitor: processId,
   /** The first process inside: all others end with it. */
   init: processId.nullable(),

@@ -23,6 +23,7 @@ export type ProcessDriverOptions = {
   engine: { bundle: string; node: string; compileCache: string | null };
   /** Holds `gateway.sock`. */
   gatewayFolder: string;
+  agentsFolder?: string;
 };
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
@@ -126,6 +127,7 @@ function engineEnvironment(
     [engineVariables.home]: home,
     [engineVariables.gatewaySocket]: path.join(options.gatewayFolder, 'gateway.sock'),
     [engineVariables.gatewayPort]: '0',
+    ...(options.agentsFolder && { [engineVariables.agents]: options.agentsFolder }),
   };
 }
 
