@@ -24,6 +24,15 @@ const operations = {
   getLog: { ...common, method: 'GET', path: '/v1/log', content: 'text/plain', answers: { 200: z.string() } },
   create: { ...common, method: 'POST', path: '/v1/thing', answers: { 201: z.object({}) } },
   register: { ...common, access: 'anyone', method: 'POST', path: '/v1/own', answers: { 201: z.object({}) } },
+  unregister: {
+    ...common,
+    access: 'anyone',
+    credential: 'engine',
+    method: 'DELETE',
+    path: '/v1/own',
+    headers: z.object({ authorization: z.string().optional(), 'x-workspace-id': z.string() }),
+    answers: { 200: z.object({}) },
+  },
 } as const satisfies Record<string, Operation>;
 
 type Described = {
@@ -78,6 +87,18 @@ describe('openApiDocument', () => {
     expect(describedOf(operations.register)).toMatchObject({
       description: 'Takes no API key.',
       security: [],
+    });
+  });
+
+  test('names the credential that an operation looks at by itself as a scheme, and not as a header', () => {
+    const described = describedOf(operations.unregister);
+    expect(described).toMatchObject({
+      description: 'Takes the engine secret of the replica, not an API key.',
+      security: [{ engine: [] }],
+    });
+    expect(described?.parameters).toMatchObject([{ name: 'x-workspace-id', in: 'header', required: true }]);
+    expect(document.components).toMatchObject({
+      securitySchemes: { engine: { type: 'http', scheme: 'bearer' } },
     });
   });
 });

@@ -3,6 +3,7 @@ import { errorBody, errorCodeHeader, errorStatus } from './error.ts';
 import {
   type Access,
   type Content,
+  type Credential,
   errorsOf,
   type Operation,
   tags,
@@ -50,6 +51,11 @@ export function openApiDocument(
           bearerFormat: 'JWT',
           description: "A signed-in person's JWT.",
         },
+        engine: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The engine secret of a replica (`rs_engine_…`), which programs inside it have.',
+        },
       },
     },
   };
@@ -61,8 +67,8 @@ function describe(name: string, operation: Operation, schemas: Json): Json {
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.deprecatedSince && { deprecated: true }),
-    description: [operation.description, accessNote[operation.access]].filter(Boolean).join('\n\n'),
-    security: security[operation.access],
+    description: [operation.description, credentialNote(operation)].filter(Boolean).join('\n\n'),
+    security: operation.credential ? [{ [operation.credential]: [] }] : security[operation.access],
     ...optional('parameters', parameters(operation, schemas)),
     ...(operation.body && {
       requestBody: { required: true, content: jsonContent(toSchema(operation.body, 'input', schemas)) },
@@ -70,6 +76,14 @@ function describe(name: string, operation: Operation, schemas: Json): Json {
     responses: { ...successes(operation, schemas), ...failures(operation, schemas) },
   };
 }
+
+function credentialNote({ credential, access }: Operation): string {
+  return credential ? ownCredentialNote[credential] : accessNote[access];
+}
+
+const ownCredentialNote: Record<Credential, string> = {
+  engine: 'Takes the engine secret of the replica, not an API key.',
+};
 
 const accessNote: Record<Access, string> = {
   anyone: 'Takes no API key.',
@@ -88,10 +102,14 @@ const security: Record<Access, Json[]> = {
 };
 
 function parameters(operation: Operation, schemas: Json): Json[] {
+  // A credential stands under `security`; the document may not name its header besides.
+  const headers = parametersIn('header', operation.headers, schemas).filter(
+    ({ name }) => name !== 'authorization',
+  );
   const listed = [
     ...parametersIn('path', operation.params, schemas),
     ...parametersIn('query', operation.query, schemas),
-    ...parametersIn('header', operation.headers, schemas),
+    ...headers,
   ];
   if (takesIdempotencyKey(operation)) {
     listed.push({

@@ -11,6 +11,9 @@ import type { ErrorCode } from './error.ts';
  */
 export type Access = 'anyone' | 'member' | 'admin' | 'person' | 'admin_person';
 
+/** The secret of an engine: it speaks for a sandbox, not for somebody. */
+export type Credential = 'engine';
+
 /** What operations are about; the reference page groups them so. */
 export const tags = {
   Replicas: 'Workspaces in which agents work: their life from creation to deletion, and their events.',
@@ -50,6 +53,8 @@ export type Operation = {
   summary: string;
   description?: string;
   access: Access;
+  /** What an operation for anyone asks for in `Authorization` all the same, and looks at by itself. */
+  credential?: Credential;
   /** A parameter that does not parse makes the path name nothing: 404. */
   params?: z.ZodObject;
   query?: z.ZodObject;

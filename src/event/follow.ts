@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts';
 import { type StoredEvent, selectEvents } from './store.ts';
-import type { EventTails, TailView } from './tail.ts';
+import type { EventTails } from './tail.ts';
 
 /** What a follower learns: an event, or that those up to a number are gone. */
 export type EventNews = { kind: 'event'; event: StoredEvent } | { kind: 'gap'; from: number; to: number };
@@ -17,10 +17,17 @@ export function createFollowEvents({ tails }: { tails: EventTails }) {
     from: { replicaId: string; after: number; last: number },
     signal: AbortSignal,
   ): AsyncGenerator<EventNews> {
-    using tail = tails.join(from.replicaId, from.last);
+    const { replicaId } = from;
+    using tail = tails.join(replicaId, from.last);
     let { after } = from;
     while (!signal.aborted) {
-      const events = await eventsAfter(db, { tail, replicaId: from.replicaId, after });
+      const last = tail.last();
+      if (after >= last) {
+        if (tail.isGone()) return;
+        await tail.changed(signal);
+        continue;
+      }
+      const events = tail.after(after) ?? (await selectEvents(db, { replicaId, after, ...PAGE })).events;
       for (const event of events) {
         if (event.seq > after + 1) yield { kind: 'gap', from: after, to: event.seq - 1 };
         yield { kind: 'event', event };
@@ -28,22 +35,11 @@ export function createFollowEvents({ tails }: { tails: EventTails }) {
         if (isFarewell(event)) return;
       }
       if (events.length > 0) continue;
-      if (tail.isGone()) return;
-      if (after < tail.last()) {
-        // Everything this one had yet to send is no longer kept.
-        yield { kind: 'gap', from: after, to: tail.last() };
-        after = tail.last();
-      } else await tail.changed(signal);
+      // Everything this one had yet to send is no longer kept. What came since it looked is not meant by that.
+      yield { kind: 'gap', from: after, to: last };
+      after = last;
     }
   };
-}
-
-async function eventsAfter(
-  db: Db,
-  wanted: { tail: TailView; replicaId: string; after: number },
-): Promise<readonly StoredEvent[]> {
-  const { tail, replicaId, after } = wanted;
-  return tail.after(after) ?? (await selectEvents(db, { replicaId, after, ...PAGE })).events;
 }
 
 function isFarewell({ type, payload }: StoredEvent): boolean {

@@ -21,7 +21,8 @@ export type HandlerRequest<O extends Operation> = Input<O> & {
 
 /**
  * An answer, and optionally more of it that is only known after the commit: `settle` waits for work that
- * the transaction put in motion and returns the body to send in place of the first one.
+ * the transaction put in motion and returns the body to send in place of the first one. What it refuses with is the
+ * answer for good, since the change stands: a repeat with the same Idempotency-Key is refused in the same way.
  */
 export type HandlerAnswer<O extends Operation> = O['content'] extends 'text/event-stream'
   ? { status: 200; stream: FrameStream<Answer<O>['body']> }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Insertable } from 'kysely';
 import pg from 'pg';
 import { type Caller, callerName } from '../account/caller.ts';
-import { AppError } from '../contract/error.ts';
+import { AppError, type ErrorCode } from '../contract/error.ts';
 import type { Db } from '../db/database.ts';
 import type { DB } from '../db/schema.ts';
 import { newId } from '../lib/ids.ts';
@@ -14,12 +14,18 @@ import { sealedContext } from '../secret/sealed-columns.ts';
  * Exactly-once POST. The record is inserted in the same transaction as the change it guards, so a change
  * and its stored answer exist both or not at all, whatever is killed when. A second request with the same
  * key waits on the unique index until the first has ended, then finds the answer, or does the work itself
- * when the first was rolled back. Refused requests leave nothing behind and may be tried again.
+ * when the first was rolled back. Requests that are refused in the transaction leave nothing behind and may be tried
+ * again.
  *
  * Some answers are only whole after the commit (see `settle` in handler.ts). Their records have no status until then,
- * and who repeats such a request waits for it, holding no transaction. One that is refused by then gives its key back.
+ * and who repeats such a request waits for it, holding no transaction. The change stands by then and is never made
+ * twice, so what the waiting ends with is what every repeat gets:
+ * - the settled answer;
+ * - the refusal, of whatever status: trying again takes another key;
+ * - the first answer, when the waiting was cut off or ended in trouble that nobody foresaw: it was true at the commit.
  */
 export type StoredAnswer = { status: number; body: unknown };
+type StoredRefusal = { refusal: { code: ErrorCode; message: string; details: string | null } };
 export type Claim = { id: string; replay: null } | { id: string; replay: StoredAnswer; isSettled: boolean };
 
 export type IdempotentRequest = { caller: Caller; key: string; path: string; body: Buffer | null };
@@ -31,7 +37,9 @@ const KEEP_MS = 24 * 60 * 60 * 1000;
 const SETTLED_WITHIN_MS = 15_000;
 const SETTLED_POLL_MS = 50;
 
-/** Takes the key for this request, or returns what an earlier one answered. */
+const USE_ANOTHER_KEY = 'The first request with this Idempotency-Key ended so; use a new key to try again.';
+
+/** Takes the key for this request, or returns what an earlier one answered, or throws what it was refused with. */
 export async function claimKey(db: Db, sealer: Sealer, request: IdempotentRequest): Promise<Claim> {
   const identity = {
     organization_id: request.caller.organizationId,
@@ -96,22 +104,33 @@ export async function storeAnswer(
   sealer: Sealer,
   record: { id: string; answer: StoredAnswer; isSettled: boolean },
 ): Promise<void> {
-  await db
-    .updateTable('idempotency_record')
-    .set({
-      status: record.isSettled ? record.answer.status : null,
-      answer: sealer.seal(JSON.stringify(record.answer), answerContext(record.id)),
-    })
-    .where('id', '=', record.id)
-    .execute();
+  const { id, answer, isSettled } = record;
+  await store(db, sealer, { id, kept: answer, status: isSettled ? answer.status : null });
 }
 
-/** Lets the next request with the same key be done anew. */
-export async function releaseKey(db: Db, id: string): Promise<void> {
-  await db.deleteFrom('idempotency_record').where('id', '=', id).execute();
+/** Keeps for repeats that the request was refused after its change was made. */
+export async function storeRefusal(
+  db: Db,
+  sealer: Sealer,
+  { id, error }: { id: string; error: AppError },
+): Promise<void> {
+  const { code, message, details, status } = error;
+  await store(db, sealer, { id, kept: { refusal: { code, message, details } }, status });
 }
 
-/** Waits until the request that took the key has settled its answer. The first one counts when it never does. */
+async function store(
+  db: Db,
+  sealer: Sealer,
+  { id, kept, status }: { id: string; kept: StoredAnswer | StoredRefusal; status: number | null },
+): Promise<void> {
+  const answer = sealer.seal(JSON.stringify(kept), answerContext(id));
+  await db.updateTable('idempotency_record').set({ status, answer }).where('id', '=', id).execute();
+}
+
+/**
+ * Waits until the request that took the key has settled its answer; throws what it was refused with. The first answer
+ * counts when it never does.
+ */
 export async function settledAnswer(
   db: Db,
   sealer: Sealer,
@@ -125,8 +144,7 @@ export async function settledAnswer(
       .where('id', '=', wait.id)
       .executeTakeFirst();
     if (!record?.answer) {
-      const sentence = 'The request that used this Idempotency-Key first was refused; try again.';
-      throw new AppError('unavailable', sentence);
+      throw new AppError('unavailable', 'What this Idempotency-Key was used for is forgotten; try again.');
     }
     const answer = openAnswer(sealer, wait.id, record.answer);
     if (record.status !== null) return answer;
@@ -158,7 +176,10 @@ export function parseIdempotencyKey(header: string | string[] | undefined): stri
 }
 
 function openAnswer(sealer: Sealer, id: string, sealed: Buffer): StoredAnswer {
-  return JSON.parse(sealer.open(sealed, answerContext(id)));
+  const kept: StoredAnswer | StoredRefusal = JSON.parse(sealer.open(sealed, answerContext(id)));
+  if (!('refusal' in kept)) return kept;
+  const { code, message, details } = kept.refusal;
+  throw new AppError(code, message, details ?? USE_ANOTHER_KEY);
 }
 
 const answerContext = (id: string) => sealedContext('idempotency_record', 'answer', id);

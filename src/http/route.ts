@@ -10,10 +10,10 @@ import {
   type Claim,
   claimKey,
   parseIdempotencyKey,
-  releaseKey,
   type StoredAnswer,
   settledAnswer,
   storeAnswer,
+  storeRefusal,
 } from './idempotency.ts';
 import { parseInput } from './parse-input.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -136,23 +136,21 @@ function repeatOf({ sealer }: RouteParts, claim: Claim & { replay: StoredAnswer 
   return { ...claim.replay, settle };
 }
 
-/** Waits for what is only known after the commit; a repeat of the request gets the same settled answer. */
+/** Waits for what is only known after the commit, and keeps for a repeat what that ends with; see idempotency.ts. */
 async function settleAnswer(parts: RouteParts, outcome: Outcome, signal: AbortSignal): Promise<StoredAnswer> {
-  const { recordId, answer: first } = outcome;
+  const { db, sealer } = parts;
+  const { recordId: id, answer: first } = outcome;
   const { status, body, settle } = first;
   if (!settle) return { status, body };
-  const keep = async (answer: StoredAnswer) => {
-    if (recordId) await storeAnswer(parts.db, parts.sealer, { id: recordId, answer, isSettled: true });
-  };
   try {
-    const answer = { status, body: await settle(parts.db, signal) };
-    await keep(answer);
+    const answer = { status, body: await settle(db, signal) };
+    if (id) await storeAnswer(db, sealer, { id, answer, isSettled: true });
     return answer;
   } catch (error) {
-    const isRefused = error instanceof AppError && error.status < 500;
-    // What is refused may be tried again; who was cut off while waiting finds the first answer when asking again.
-    if (recordId && isRefused) await releaseKey(parts.db, recordId);
-    else await keep({ status, body });
+    // Who is cut off is told so by an error too, which says nothing about what was asked for.
+    const isRefused = error instanceof AppError && !signal.aborted;
+    if (id && isRefused) await storeRefusal(db, sealer, { id, error });
+    else if (id) await storeAnswer(db, sealer, { id, answer: { status, body }, isSettled: true });
     throw error;
   }
 }

@@ -28,6 +28,8 @@ const LONGEST_PAUSE_MS = 5_000;
 
 type Session = {
   client: pg.Client;
+  /** Asks one question after the other; once the connection is lost, every further one fails with the cause. */
+  query: (text: string, values?: unknown[]) => Promise<unknown>;
   /** Rejects when the connection is lost, with the cause. */
   lost: Promise<never>;
   lose: (cause: unknown) => void;
@@ -39,12 +41,12 @@ export function createSignalConnection({ url, log, onHint, onConnected }: Parts)
   let running: { stop: AbortController; ended: Promise<void> } | null = null;
 
   /** Ends when the connection is lost, with the cause, or when it is no longer wanted. */
-  async function useUntilLost({ client, lost, lose }: Session, signal: AbortSignal): Promise<void> {
+  async function useUntilLost({ client, query, lost, lose }: Session, signal: AbortSignal): Promise<void> {
     const { promise: unwanted, resolve } = Promise.withResolvers<void>();
     const stop = () => resolve();
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
-    const heartbeat = setInterval(() => client.query('select 1').catch(lose), HEARTBEAT_MS);
+    const heartbeat = setInterval(() => query('select 1').catch(lose), HEARTBEAT_MS);
     try {
       await Promise.race([lost, unwanted]);
     } finally {
@@ -79,12 +81,9 @@ export function createSignalConnection({ url, log, onHint, onConnected }: Parts)
     isUp: () => session !== null,
     async send(payloads) {
       if (!session) return false;
-      const { client, lose } = session;
+      const { query, lose } = session;
       try {
-        await client.query('select pg_notify($1, payload) from unnest($2::text[]) payload', [
-          CHANNEL,
-          payloads,
-        ]);
+        await query('select pg_notify($1, payload) from unnest($2::text[]) payload', [CHANNEL, payloads]);
         return true;
       } catch (error) {
         // The server refuses when its queue is full; everything else means that it cannot be reached.
@@ -124,11 +123,25 @@ async function connect(url: string, onHint: (payload: string) => void): Promise<
   try {
     await client.connect();
     await client.query(`listen ${CHANNEL}`);
-    return { client, lost, lose };
+    return { client, query: oneAfterTheOther(client), lost, lose };
   } catch (error) {
     await close(client);
     throw error;
   }
+}
+
+/** The client has no place for questions that wait. */
+function oneAfterTheOther(client: pg.Client): Session['query'] {
+  let last: Promise<unknown> = Promise.resolve();
+  return (text, values) => {
+    const asked = last.then(() => client.query(text, values));
+    last = asked.catch((error: unknown) => {
+      // Only what the server itself says leaves the connection fit for the next question.
+      if (!(error instanceof pg.DatabaseError)) throw error;
+    });
+    last.catch(() => undefined);
+    return asked;
+  };
 }
 
 async function close(client: pg.Client): Promise<void> {

@@ -45,6 +45,7 @@ export function createSignals({ url, log }: { url: string; log: Logger }): Signa
   const nearby = new Set<string>();
   const outgoing = new Set<string>();
   let batch: NodeJS.Timeout | null = null;
+  let sending: Promise<void> | null = null;
   let sentAtMs = 0;
   const connection = createSignalConnection({
     url,
@@ -84,17 +85,26 @@ export function createSignals({ url, log }: { url: string; log: Logger }): Signa
   }
 
   function sendSoon(): void {
-    if (batch) return;
+    if (batch || sending) return;
     const pauseMs = sentAtMs + BATCH_MS - performance.now();
-    batch = setTimeout(() => void sendOutgoing(), Math.max(pauseMs, 0));
+    batch = setTimeout(
+      () => {
+        batch = null;
+        sending = sendOutgoing();
+      },
+      Math.max(pauseMs, 0),
+    );
   }
 
+  /** What is touched meanwhile waits, so that a slow server gets fewer and larger notifications. */
   async function sendOutgoing(): Promise<void> {
-    batch = null;
     sentAtMs = performance.now();
     const topics = [...outgoing];
     outgoing.clear();
-    if (!(await connection.send(packTopics(self, topics)))) keepOutgoing(topics);
+    const isSent = await connection.send(packTopics(self, topics));
+    sending = null;
+    if (outgoing.size > 0 && connection.isUp()) sendSoon();
+    if (!isSent) keepOutgoing(topics);
   }
 
   function subscribe(topic: string, listener: () => void): () => void {
@@ -145,6 +155,7 @@ export function createSignals({ url, log }: { url: string; log: Logger }): Signa
     },
     start: connection.start,
     async stop() {
+      await sending;
       if (batch) clearTimeout(batch);
       if (connection.isUp() && outgoing.size > 0) await sendOutgoing();
       await connection.stop();

@@ -2,6 +2,8 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { createFollowEvents, type EventNews } from '../../src/event/follow.ts';
+import { createEventRing } from '../../src/event/ring.ts';
+import type { StoredEvent } from '../../src/event/store.ts';
 import { createEventTails } from '../../src/event/tail.ts';
 import { trimEvents } from '../../src/event/trim.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -145,6 +147,27 @@ describe('the streams of one replica', () => {
     await until(() => late.news.length === 1);
     expect(late.news).toEqual([{ kind: 'gap', from: 2, to: 4 }]);
     await late.stop();
+  });
+
+  test('are not told of a gap when an event comes while they look', async () => {
+    const ring = createEventRing<StoredEvent>({ last: 0, maxEvents: 10, maxBytes: () => 1_000 });
+    const arrive = () => {
+      if (ring.last() === 0)
+        ring.add([{ seq: 1, at: new Date(), type: 'test.counted', payload: {}, bytes: 2 }]);
+    };
+    const tail = {
+      last: ring.last,
+      isGone: () => ring.last() === 1,
+      after(seq: number) {
+        queueMicrotask(arrive);
+        return ring.after(seq);
+      },
+      changed: async () => arrive(),
+      [Symbol.dispose]() {},
+    };
+    const stream = listen(createFollowEvents({ tails: { join: () => tail } }), { after: 0, last: 0 });
+    await stream.ended;
+    expect(stream.news).toMatchObject([{ kind: 'event', event: { seq: 1 } }]);
   });
 
   test('end with their replica, also when its last event was removed before they could read it', async () => {

@@ -120,6 +120,22 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await countRows(stage.world.pool)).toEqual(after);
   });
 
+  test.each(['testWarmHook', 'saveTestWarmHook', 'testStartHook'] as const)(
+    '%s that could not be done is answered alike and not begun again',
+    async (name) => {
+      const call = await prepare(name);
+      // Nothing else may make a sandbox meanwhile.
+      const before = await countSettled();
+      stage.driver.failNext('create', new Error('there is no room'));
+      const key = randomUUID();
+      const answers = [await sendWithKey(name, call, key), await sendWithKey(name, call, key)];
+      expect(answers.map(outcome)).toEqual(['502 hook_test_failed', '502 hook_test_failed']);
+      expect(answers[1]?.body.error).toBe(answers[0]?.body.error);
+      const after = await countSettled();
+      expect(after.hook_test).toBe((before.hook_test ?? 0) + 1);
+    },
+  );
+
   test.each([
     ['empty', ''],
     ['256 characters', 'k'.repeat(256)],

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/account/caller.ts';
 import { loadConfig } from '../../src/config.ts';
 import { transact } from '../../src/db/transact.ts';
-import { claimKey, releaseKey, settledAnswer, storeAnswer } from '../../src/http/idempotency.ts';
+import { claimKey, forgetOldKeys, settledAnswer, storeAnswer } from '../../src/http/idempotency.ts';
 import { openSealer } from '../../src/main.ts';
 import { startWorld, type World } from '../world/world.ts';
 
@@ -32,12 +32,12 @@ test('a repeat that has waited as long as a statement may is told that the first
   });
 });
 
-test('a repeat that waits for a request that is refused in the end is told to try again', async () => {
+test('a repeat that waits for a request whose record is removed meanwhile is told to try again', async () => {
   const { sealer, request } = await requestOf(world);
   const { id } = await claimKey(world.db, sealer, request);
   await storeAnswer(world.db, sealer, { id, answer: { status: 201, body: {} }, isSettled: false });
   const repeat = settledAnswer(world.db, sealer, { id, signal: AbortSignal.timeout(10_000) });
-  await releaseKey(world.db, id);
+  await forgetOldKeys(world.db, new Date(Date.now() + 25 * 3_600_000));
   await expect(repeat).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringMatching(/try again/),

@@ -9,7 +9,7 @@ export type EventStream = AsyncIterableIterator<Frame> &
   AsyncDisposable & {
     headers: Headers;
     /** Reads on to the next event, or to the next one of this name. */
-    event(name?: string): Promise<Event>;
+    event(name?: string, withinMs?: number): Promise<Event>;
     close(): Promise<void>;
   };
 
@@ -41,7 +41,8 @@ export function streamer(baseUrl: string, token?: string): ApiStream {
     const type = answer.headers.get('content-type') ?? '';
     if (!answer.ok || !answer.body || !type.startsWith('text/event-stream'))
       throw new Error(`${method} ${path} is no stream: ${answer.status} ${await answer.text()}`);
-    return toEventStream(answer.headers, framesOf(answer.body), connection);
+    // Taken hold of at once: a body that nobody reads yet is cut when its answer is collected as garbage.
+    return toEventStream(answer.headers, framesOf(answer.body.values()), connection);
   };
 }
 
@@ -76,11 +77,8 @@ function toEventStream(
     connection.abort();
     await frames.return(undefined).catch(() => undefined);
   }
-  async function event(name?: string): Promise<Event> {
-    const late = setTimeout(
-      () => connection.abort(new Error(`no event ${name ?? ''} came`)),
-      EVENT_WITHIN_MS,
-    );
+  async function event(name?: string, withinMs = EVENT_WITHIN_MS): Promise<Event> {
+    const late = setTimeout(() => connection.abort(new Error(`no event ${name ?? ''} came`)), withinMs);
     try {
       for (let step = await frames.next(); !step.done; step = await frames.next()) {
         if ('data' in step.value && (name === undefined || step.value.event === name)) return step.value;
