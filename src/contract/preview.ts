@@ -26,10 +26,10 @@ const removed = z.object({ success: z.boolean(), port: z.int() }).meta({ id: 'Re
 const ofReplica = { tag: 'Previews', access: 'member', headers: z.object(preferHeader) } as const;
 const previewParams = z.object({ id, port: portParam });
 
-/** The engine's secret is looked at by the operation itself: it speaks for a sandbox, not for somebody. */
 const ofAgent = {
   tag: 'Previews',
   access: 'anyone',
+  credential: 'engine',
   params: z.object({ port: portParam }),
   headers: z.object({
     authorization: z.string().max(4_096).optional().describe('`Bearer` and the engine secret of the replica'),
@@ -61,7 +61,7 @@ export const previewOperations = {
       'At most 20 for a replica.',
       'Where the operator has set a preview domain, each preview has a host name, and so an origin, of its own. Under',
       '`/p/` previews share the origin of the API, so their pages are sandboxed there: scripts run, but have neither',
-      'storage nor cookies, and what they fetch counts as cross-origin and carries no session.',
+      'storage nor cookies, and what they fetch carries no session, so that it is refused unless the preview is public.',
     ].join(' '),
     params: replicaParams,
     body: z.object({
@@ -80,7 +80,7 @@ export const previewOperations = {
     path: '/v1/workspaces/{id}/previews/{port}/links',
     summary: 'Make a link that opens a preview in a browser',
     description:
-      'Whoever opens the link within ten minutes sees the preview in that browser for twelve hours. Removing the preview ends that.',
+      'Whoever opens the link within ten minutes sees the preview in that browser for twelve hours. Removing the preview ends that. The link leads to a host name of the preview where there is a domain for it, or where the service is on a loopback address: browsers know the names below `localhost`.',
     params: previewParams,
     answers: { 201: z.object({ link: z.object({ url: z.string(), expiresAt: time }) }) },
     errors: ['invalid_state'],

@@ -61,5 +61,31 @@ describe('the address of a preview', () => {
 
   test('is no host name where there is no domain', () => {
     expect(plain.parse({ host: `3000--${id}.preview.example`, url: '/' })).toBeNull();
+    expect(plain.parse({ host: `3000--${id}.localhost:7070`, url: '/' })).toBeNull();
+  });
+
+  test.each([
+    ['http://127.0.0.1:7070', undefined, `http://3000--${id}.localhost:7070/`],
+    ['http://localhost', undefined, `http://3000--${id}.localhost/`],
+    ['http://[::1]:7070', undefined, `http://3000--${id}.localhost:7070/`],
+    ['http://127.0.0.1:7070', 'preview.example', `http://3000--${id}.preview.example/`],
+    ['https://127.0.0.1:7070', undefined, `https://127.0.0.1:7070/p/${id}/3000/`],
+    ['http://localhost/replicas', undefined, `http://localhost/replicas/p/${id}/3000/`],
+    ['http://127.0.0.1.example', undefined, `http://127.0.0.1.example/p/${id}/3000/`],
+    ['http://a.example:7070', undefined, `http://a.example:7070/p/${id}/3000/`],
+  ])('of the service at %s with the domain %s is %s for a browser', (baseUrl, domain, expected) => {
+    expect(createPreviewAddresses({ baseUrl, domain }).browserUrlOf({ replicaId: id, port: 3000 })).toBe(
+      expected,
+    );
+  });
+
+  test('is a path for everybody else, and known by both, where the service is local', () => {
+    const local = createPreviewAddresses({ baseUrl: 'http://127.0.0.1:7070', domain: undefined });
+    expect(local.urlOf({ replicaId: id, port: 3000 })).toBe(`http://127.0.0.1:7070/p/${id}/3000/`);
+    expect(local.parse({ host: `3000--${id}.localhost:7070`, url: '/x' })).toEqual({ ...ofHost, path: '/x' });
+    expect(local.parse({ host: '127.0.0.1:7070', url: `/p/${id}/3000/x` })).toEqual({
+      ...ofPath,
+      path: '/x',
+    });
   });
 });

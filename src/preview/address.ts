@@ -23,14 +23,25 @@ const MAX_PORT = 65_535;
 
 /** Where previews are, and which preview a request means. */
 export function createPreviewAddresses({ baseUrl, domain }: { baseUrl: string; domain: string | undefined }) {
-  const { protocol, pathname } = new URL(baseUrl);
-  const scheme = protocol.slice(0, -1);
+  const base = new URL(baseUrl);
+  const scheme = base.protocol.slice(0, -1);
   // A path in the base URL belongs to a proxy in front, which takes it away.
-  const basePath = pathname.replace(/\/+$/, '');
-  const domainName = domain && withoutPort(domain);
+  const basePath = base.pathname.replace(/\/+$/, '');
+  const browserDomain = domain ?? localDomain(base);
+  const domainName = browserDomain && withoutPort(browserDomain);
 
-  function urlOf({ replicaId, port }: { replicaId: string; port: number }): string {
-    return domain ? `${scheme}://${port}--${replicaId}.${domain}/` : `${baseUrl}/p/${replicaId}/${port}/`;
+  /** Where everything that speaks HTTP finds it. */
+  function urlOf(preview: Place): string {
+    return domain ? at(domain, preview) : `${baseUrl}/p/${preview.replicaId}/${preview.port}/`;
+  }
+
+  /** Where a browser finds it: on an origin of its own if there can be one, because pages work fully only there. */
+  function browserUrlOf(preview: Place): string {
+    return browserDomain ? at(browserDomain, preview) : urlOf(preview);
+  }
+
+  function at(parent: string, { replicaId, port }: Place): string {
+    return `${scheme}://${port}--${replicaId}.${parent}/`;
   }
 
   /** Null for what is no request to a preview. */
@@ -53,9 +64,17 @@ export function createPreviewAddresses({ baseUrl, domain }: { baseUrl: string; d
     return isOurs ? name.slice(0, -domainName.length - 1) : null;
   }
 
-  return { scheme, urlOf, parse };
+  return { scheme, urlOf, browserUrlOf, parse };
 }
 
+/** Browsers lead every name below localhost to their own machine, so a service on it needs no domain to have host names. */
+function localDomain({ protocol, hostname, port, pathname }: URL): string | undefined {
+  const isLocal = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  if (!isLocal || protocol !== 'http:' || pathname !== '/') return undefined;
+  return port === '' ? 'localhost' : `localhost:${port}`;
+}
+
+type Place = { replicaId: string; port: number };
 type Found = { id: string; port: string; form: PreviewTarget['form']; prefix: string; rest: string };
 
 function targetOf({ id, port, form, prefix, rest }: Found): PreviewTarget | null {

@@ -12,14 +12,14 @@ import type { PreviewService, Registered } from './service.ts';
 type Parts = {
   previews: PreviewService;
   passes: Passes;
-  urlOf: (preview: { replicaId: string; port: number }) => string;
+  browserUrlOf: (preview: { replicaId: string; port: number }) => string;
   sandboxes: Pick<SandboxService, 'identify'>;
 };
 
 export function previewHandlers({
   previews,
   passes,
-  urlOf,
+  browserUrlOf,
   sandboxes,
 }: Parts): Handlers<typeof previewOperations> {
   const strictly = ({ prefer }: { prefer?: string | undefined }) => ({ isStrict: isStrict(prefer) });
@@ -46,7 +46,8 @@ export function previewHandlers({
     async createPreviewLink({ db, caller, params, headers }) {
       const preview = await previews.find(db, caller, { ...params, ...strictly(headers) });
       const { pass, expiresAt } = passes.issue('link', preview);
-      const url = `${urlOf({ replicaId: preview.replica_id, port: preview.port })}?${TOKEN_PARAMETER}=${pass}`;
+      const place = browserUrlOf({ replicaId: preview.replica_id, port: preview.port });
+      const url = `${place}?${TOKEN_PARAMETER}=${pass}`;
       return { status: 201, body: { link: { url, expiresAt: expiresAt.toISOString() } } };
     },
     async deletePreview({ db, caller, params, headers }) {

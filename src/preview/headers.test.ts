@@ -93,6 +93,8 @@ describe('the headers of an answer', () => {
     ['X-Request-Id', 'mine'],
     ['Clear-Site-Data', '"*"'],
     ['Service-Worker-Allowed', '/'],
+    ['Cross-Origin-Resource-Policy', 'same-origin'],
+    ['Access-Control-Allow-Origin', 'http://localhost:3000'],
     ['Strict-Transport-Security', 'max-age=1'],
     ['Content-Security-Policy', "default-src 'self'"],
     ['Cache-Control', 'public, max-age=60'],
@@ -105,7 +107,14 @@ describe('the headers of an answer', () => {
       ['content-security-policy', "default-src 'self'"],
       ['cache-control', 'public, max-age=60'],
       ['content-security-policy', expect.stringMatching(/^sandbox (?!.*allow-same-origin)/)],
+      ['access-control-allow-origin', '*'],
+      ['access-control-expose-headers', '*'],
     ]);
+  });
+
+  test('let no other page read what not everybody may see', () => {
+    const names = received(path, [['Content-Type', 'text/html']], false).map(([name]) => name);
+    expect(names).toEqual(['content-type', 'cache-control', 'content-security-policy']);
   });
 
   test('are those of the program at a host name of its own', () => {
@@ -115,6 +124,8 @@ describe('the headers of an answer', () => {
       'content-length',
       'clear-site-data',
       'service-worker-allowed',
+      'cross-origin-resource-policy',
+      'access-control-allow-origin',
       'strict-transport-security',
       'content-security-policy',
       'cache-control',

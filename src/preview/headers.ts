@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { passedOn } from '../gateway/egress-forward.ts';
 import type { PreviewTarget } from './address.ts';
 import { cookieFromProgram, cookiesForProgram } from './cookies.ts';
+import { forEveryPage } from './cross-origin.ts';
 
 type Raw = Pick<IncomingMessage, 'rawHeaders' | 'headers'>;
 type Pair = [name: string, value: string];
@@ -10,11 +11,15 @@ type Pair = [name: string, value: string];
 const aboutCaller = /^(forwarded|x-forwarded-.*|x-real-ip)$/;
 /** Ours; a program cannot speak for the service. */
 const ofService = /^(x-service-.*|x-request-id|ratelimit-.*)$/;
-/** What a program would say for the whole origin, which under /p/ is that of the service. */
+/** What a program would say for the whole origin, which under /p/ is that of the service and not that of its pages. */
 const ofOrigin = new Set([
   'alt-svc',
   'clear-site-data',
+  'cross-origin-embedder-policy',
+  'cross-origin-opener-policy',
+  'cross-origin-resource-policy',
   'nel',
+  'origin-agent-cluster',
   'report-to',
   'reporting-endpoints',
   'service-worker-allowed',
@@ -55,10 +60,12 @@ export function headersFromProgram(
   { target, isPublic }: { target: PreviewTarget; isPublic: boolean },
 ): string[] {
   const isShared = target.form === 'path';
+  const isForEveryPage = isShared && isPublic;
   const kept = pairsOf(answer).flatMap(([name, value]): Pair[] => {
     if (ofService.test(name) || (isShared && ofOrigin.has(name))) return [];
     // What only some may see is kept by nobody on the way, and asked for anew when a session has ended.
     if (name === 'cache-control' && !isPublic) return [];
+    if (name.startsWith('access-control-') && isForEveryPage) return [];
     if (name === 'location') return [[name, locationFor(value, target)]];
     if (name !== 'set-cookie') return [[name, value]];
     const cookie = cookieFromProgram(value, target);
@@ -68,6 +75,7 @@ export function headersFromProgram(
     ...kept,
     ...(isPublic ? [] : [['cache-control', 'private, no-cache']]),
     ...(isShared ? [['content-security-policy', sandboxPolicy]] : []),
+    ...(isForEveryPage ? Object.entries(forEveryPage) : []),
   ].flat();
 }
 

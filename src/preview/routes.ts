@@ -8,6 +8,7 @@ import { refuseSocket } from '../http/refuse-socket.ts';
 import type { PreviewAddresses, PreviewTarget } from './address.ts';
 import { redirect, refuse } from './answer.ts';
 import { sessionCookie } from './cookies.ts';
+import { isPreflight, preflightAnswer } from './cross-origin.ts';
 import { type Admitted, createDoor, type Visit } from './door.ts';
 import { forward } from './forward.ts';
 import { headersForProgram, headersFromProgram } from './headers.ts';
@@ -47,6 +48,10 @@ export function registerPreviews(app: FastifyInstance, parts: Parts): void {
     }
     const admitted = await door.admit(visit);
     if (!target.path.startsWith('/')) return redirect(reply, 308, target);
+    if (target.form === 'path' && admitted.preview.is_public && isPreflight(request)) {
+      reply.code(204).headers(preflightAnswer(request)).send();
+      return;
+    }
     await pass(visit, admitted, request, reply);
   }
 

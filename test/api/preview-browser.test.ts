@@ -24,12 +24,12 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.close());
 
-async function link(port = PORT): Promise<{ path: string; token: string; expiresAt: string }> {
+async function link(port = PORT): Promise<{ url: URL; path: string; token: string; expiresAt: string }> {
   const made = await stage.org.call('POST', `/v1/workspaces/${id}/previews/${port}/links`);
   expect(made.status).toBe(201);
   const url = new URL(made.body.link.url);
   const token = url.searchParams.get('replica_token') ?? '';
-  return { path: `${url.pathname}${url.search}`, token, expiresAt: made.body.link.expiresAt };
+  return { url, path: `${at}/${url.search}`, token, expiresAt: made.body.link.expiresAt };
 }
 
 /** What a browser sends back of a cookie that it was given. */
@@ -59,6 +59,16 @@ describe('a link to a preview', () => {
     const seen = await seenWith(`replica.session_token=ours; ${cookieOf(entered)}`);
     expect(JSON.parse(seen.body)).toEqual({ url: '/', cookie: null });
     expect((await stage.ask(path)).status).toBe(303);
+  });
+
+  it('leads to an origin of its own where the service is local', async () => {
+    const { url } = await link();
+    expect(url.host).toBe(`${PORT}--${id}.localhost:${new URL(stage.world.url).port}`);
+    const entered = await stage.ask(`${url.pathname}${url.search}`, { host: url.host });
+    expect(entered).toMatchObject({ status: 303, headers: { location: '/' } });
+    const seen = await stage.ask('/v1/x', { host: url.host, headers: { cookie: cookieOf(entered) } });
+    expect(JSON.parse(seen.body)).toEqual({ url: '/v1/x', cookie: null });
+    expect(seen.headers).not.toHaveProperty('content-security-policy');
   });
 
   it('is for one preview, for ten minutes, and no session by itself', async () => {
@@ -125,6 +135,21 @@ describe('a page under /p/', () => {
     ]);
     expect(headers).not.toHaveProperty('service-worker-allowed');
     expect(headers['cache-control']).toBe('private, no-cache');
+  });
+
+  it('may fetch from its program what is public, and only that', async () => {
+    const asking = { origin: 'null', 'access-control-request-method': 'PUT' };
+    const fetched = { headers: { origin: 'null' } };
+    await stage.register(id, 3001, { public: true });
+    await stage.serve(id, 3001, (_, response) => response.end('open to all'));
+    const open = await stage.ask(`/p/${id}/3001/`, fetched);
+    expect(open).toMatchObject({ body: 'open to all', headers: { 'access-control-allow-origin': '*' } });
+    const allowed = await stage.ask(`/p/${id}/3001/x`, { method: 'OPTIONS', headers: asking });
+    expect(allowed).toMatchObject({ status: 204, headers: { 'access-control-allow-methods': 'PUT' } });
+    await stage.register(id, 3001, { public: false });
+    const refused = await stage.ask(`/p/${id}/3001/x`, { method: 'OPTIONS', headers: asking });
+    expect(refused.status).toBe(401);
+    expect(refused.headers).not.toHaveProperty('access-control-allow-origin');
   });
 
   it('gets the cookies back that it has set', async () => {
