@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { ApiError } from '../client/client.ts';
 import { version } from '../lib/version.ts';
+import { agentsCommand } from './agents.ts';
 import { apiCommand } from './api.ts';
 import { baseCommand } from './base.ts';
 import { configCommand } from './config.ts';
@@ -33,6 +34,7 @@ export async function run(): Promise<void> {
     .showHelpAfterError('Add --help to see what this command takes.')
     .addCommand(serveCommand())
     .addCommand(doctorCommand())
+    .addCommand(agentsCommand())
     .addCommand(baseCommand())
     .addCommand(configCommand())
     .addCommand(migrateCommand())
