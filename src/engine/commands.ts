@@ -63,6 +63,14 @@ export function engineCommands(parts: {
       }),
     },
     {
+      method: 'DELETE',
+      pattern: new RegExp(`^/chats/${id}$`),
+      async answer({ params: [chatId = ''] }) {
+        await turns.forgetChat(chatId);
+        return done;
+      },
+    },
+    {
       method: 'POST',
       pattern: /^\/capture$/,
       async answer() {

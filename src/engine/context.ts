@@ -1,4 +1,4 @@
-import type { BootRepository, EngineReport } from './protocol.ts';
+import type { BootPlan, BootRepository, EngineReport } from './protocol.ts';
 
 /** What every part of the engine is given. */
 export type EngineContext = {
@@ -21,7 +21,13 @@ export type EngineContext = {
   childEnvironment(): Record<string, string>;
   /** The repositories of the boot this engine was given. */
   repositories(): readonly BootRepository[];
+  /** What agents are told and given, by the same boot. */
+  guidance(): Pick<BootPlan, 'mcpServers' | 'systemPrompt'>;
+  /** Where the programs of the agents are. */
+  agentsFolder: string;
   log(line: string): void;
+  /** Tells the user, with the end of the boot, what is not as it should be. */
+  warn(sentence: string): void;
 };
 
 /** Requests over the gateway's socket, with the engine's secret. */

@@ -17,6 +17,7 @@ import { createRepositories } from './repositories.ts';
 import { createEngineServer } from './server.ts';
 import type { EngineSettings } from './settings.ts';
 import { createTerminals } from './terminals.ts';
+import { tidyHome } from './tidy-home.ts';
 import { openTunnel } from './tunnel.ts';
 import { createTurns } from './turns.ts';
 
@@ -24,6 +25,10 @@ export type Engine = {
   /** Ends every process it has started; reports that were not taken yet stay on disk. */
   close(): Promise<void>;
 };
+
+const MAX_WARNINGS = 100;
+
+type Workspace = Pick<BootPlan, 'variables' | 'repositories' | 'mcpServers' | 'systemPrompt'>;
 
 /** Puts the parts together and listens on the descriptor. */
 export async function startEngine({
@@ -39,8 +44,10 @@ export async function startEngine({
   const folder = path.join(home, '.replica');
   const now = () => new Date();
   const gateway = createGatewayClient({ socket: gatewaySocket, secret });
+  const warnings = new Set<string>();
+  tidyHome(home, { warn });
   const outboxFolder = path.join(folder, 'engine', 'outbox');
-  const outbox = createOutbox({ folder: outboxFolder, sandboxId, gateway, incarnation, now, log });
+  const outbox = createOutbox({ folder: outboxFolder, sandboxId, gateway, incarnation, now, log, warn });
   const gatewayPort = await openGatewayPort({ port: settings.gatewayPort, socket: gatewaySocket });
   const source = {
     home,
@@ -52,7 +59,7 @@ export async function startEngine({
     searchPath: process.env.PATH,
   };
   const collector = createIdleCollector();
-  let workspace: Pick<BootPlan, 'variables' | 'repositories'> = { variables: {}, repositories: [] };
+  let workspace: Workspace = { variables: {}, repositories: [], mcpServers: {}, systemPrompt: null };
 
   const context: EngineContext = {
     home,
@@ -70,13 +77,16 @@ export async function startEngine({
     gateway,
     childEnvironment: () => composeEnvironment(source, workspace),
     repositories: () => workspace.repositories,
+    guidance: () => workspace,
+    agentsFolder: settings.agentsFolder,
     log,
+    warn,
   };
   const repositories = createRepositories(context);
   const canvas = createCanvas(context);
   const terminals = createTerminals(context);
   const turns = createTurns({ context, repositories, canvas });
-  const boot = createBoot({ context, repositories, adopt });
+  const boot = createBoot({ context, repositories, adopt, warnings: () => [...warnings] });
   const recovered = turns.recover().catch((error) => log(`turns were not recovered: ${String(error)}`));
   const routes = engineCommands({ context, boot, repositories, canvas, terminals, turns, recovered });
   const server = createEngineServer({ secret, routes, openTunnel, log });
@@ -102,14 +112,25 @@ export async function startEngine({
     },
   };
 
-  function adopt({ variables, repositories: bound }: BootPlan): void {
-    workspace = { variables: fitVariables(variables).variables, repositories: bound };
+  function adopt({ variables, repositories: bound, mcpServers, systemPrompt }: BootPlan): void {
+    workspace = {
+      variables: fitVariables(variables).variables,
+      repositories: bound,
+      mcpServers,
+      systemPrompt,
+    };
+  }
+
+  function warn(sentence: string): void {
+    if (warnings.size < MAX_WARNINGS) warnings.add(sentence);
+    log(`warning: ${sentence}`);
   }
 }
 
+/** By the variable where there is one: the list of users may be anything, such as a fifo. */
 function userName(): string {
   try {
-    return os.userInfo().username;
+    return process.env.USER || os.userInfo().username;
   } catch {
     // A user without an entry in /etc/passwd.
     return 'replica';

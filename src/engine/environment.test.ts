@@ -33,6 +33,15 @@ test("the workspace's variables override suggestions and not what it stands on",
   expect(environment).toMatchObject({ LANG: 'de_DE.UTF-8', HOME: '/home/replica', TOKEN: 'x', CI: '1' });
 });
 
+test.each<[Record<string, string>, string]>([
+  [{}, 'localhost,127.0.0.1,::1'],
+  [{ NO_PROXY: 'corp.example' }, 'corp.example,localhost,127.0.0.1,::1'],
+  [{ NO_PROXY: 'a', no_proxy: 'a' }, 'a,localhost,127.0.0.1,::1'],
+  [{ NO_PROXY: 'a', no_proxy: 'b' }, 'a,b,localhost,127.0.0.1,::1'],
+])('the gateway is reached past the proxy with %j', (variables, expected) => {
+  expect(compose(variables)).toMatchObject({ NO_PROXY: expected, no_proxy: expected });
+});
+
 test.each<[string, Record<string, string>, string[], RegExp | null]>([
   ['ordinary ones', { A: '1', B: '' }, ['A', 'B'], null],
   [

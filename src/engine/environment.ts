@@ -2,6 +2,7 @@ import path from 'node:path';
 import { gitVariables } from './gateway-git.ts';
 import type { BootRepository } from './protocol.ts';
 
+const LOOPBACK = 'localhost,127.0.0.1,::1';
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** The kernel starts no program with a longer variable, `=` and the end of it included. */
 const MAX_VARIABLE_BYTES = 131_000;
@@ -31,7 +32,9 @@ export function composeEnvironment(
   const { home, secret, sandboxId, gatewayPort, userName } = source;
   const gateway = `127.0.0.1:${gatewayPort}`;
   const proxy = `http://replica:${encodeURIComponent(secret)}@${gateway}`;
-  const withoutProxy = 'localhost,127.0.0.1,::1';
+  const { NO_PROXY, no_proxy } = workspace.variables;
+  // The proxy leads nobody back to the workspace, where the gateway and the models of the agents are.
+  const withoutProxy = [...new Set([NO_PROXY, no_proxy, LOOPBACK])].filter(Boolean).join(',');
   const suggested = {
     PATH: `${path.join(home, '.local/bin')}:${source.searchPath || DEFAULT_PATH}`,
     LANG: 'C.UTF-8',
@@ -39,15 +42,15 @@ export function composeEnvironment(
     SHELL: '/bin/bash',
     HTTP_PROXY: proxy,
     HTTPS_PROXY: proxy,
-    NO_PROXY: withoutProxy,
     http_proxy: proxy,
     https_proxy: proxy,
-    no_proxy: withoutProxy,
     // Node's own fetch and http believe in the variables above only when told so.
     NODE_USE_ENV_PROXY: '1',
     npm_config_update_notifier: 'false',
   };
   const fixed = {
+    NO_PROXY: withoutProxy,
+    no_proxy: withoutProxy,
     HOME: home,
     USER: userName,
     LOGNAME: userName,

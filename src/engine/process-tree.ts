@@ -13,6 +13,8 @@ export type ProcessMark = {
   value: string;
   /** The session they are in, for those that have changed their environment. */
   session?: number;
+  /** Those that go on all the same, with what they have started. */
+  spare?: ReadonlySet<number>;
 };
 
 /**
@@ -28,21 +30,42 @@ export async function killProcesses(mark: ProcessMark): Promise<void> {
   }
 }
 
+/** The processes with the mark in their environment. */
+export function listMarked({ variable, value }: Pick<ProcessMark, 'variable' | 'value'>): number[] {
+  const entry = `${variable}=${value}`;
+  return listProcesses()
+    .map(({ pid }) => pid)
+    .filter((pid) => readEnvironment(pid).includes(entry));
+}
+
+/** What processes have started, as far as it has not left its parent. */
+export function listDescendants(pids: readonly number[]): number[] {
+  const found = withDescendants(new Set(pids), listProcesses());
+  return [...found].filter((pid) => !pids.includes(pid));
+}
+
 type ProcessState = { pid: number; parent: number; session: number };
 
-function findProcesses({ variable, value, session }: ProcessMark): number[] {
+function findProcesses({ variable, value, session, spare = new Set() }: ProcessMark): number[] {
   const entry = `${variable}=${value}`;
   const processes = listProcesses();
   const found = new Set(
     processes
+      .filter(({ pid }) => !spare.has(pid))
       .filter((process) => process.session === session || readEnvironment(process.pid).includes(entry))
       .map(({ pid }) => pid),
   );
+  const killable = processes.filter(({ pid }) => !spare.has(pid));
+  return [...withDescendants(found, killable)];
+}
+
+function withDescendants(ancestors: ReadonlySet<number>, processes: readonly ProcessState[]): Set<number> {
+  const found = new Set(ancestors);
   for (let before = -1; before < found.size; ) {
     before = found.size;
     for (const { pid, parent } of processes) if (found.has(parent)) found.add(pid);
   }
-  return [...found];
+  return found;
 }
 
 /** All processes but this one, those it stands on, and those that have ended and only wait to be noticed. */

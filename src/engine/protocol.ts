@@ -9,6 +9,7 @@ import { z } from 'zod';
  *   PUT  /boot                    BootPlan → 202; the same id twice is one boot
  *   POST /turns                   TurnRequest → 202; the same id twice is one turn
  *   POST /turns/{id}/interrupt    → 200 { interrupted }
+ *   DELETE /chats/{id}            → 204; its turn, its agent and what is kept of its conversation are gone, or soon
  *   POST /capture                 → 200 when repositories and canvas as they are now have reached the gateway
  *   POST /flush                   → 200 when everything reported so far has reached the gateway
  *   GET  /terminals               → 200 { terminals: TerminalInfo[] }
@@ -29,6 +30,8 @@ import { z } from 'zod';
  *   GET  /engine/shadow/{repositoryId}  → 200 the bundle with the same headers, or 404
  *   *    /git/{repositoryId}/…    smart HTTP of a bound repository
  *   *    /v1/previews/{port}      agent mode of the public API
+ *   *    /model/{agent}/{chatId}/…  the model API the agent speaks, with the organization's key added outside
+ *   POST /mcp/{chatId}            the service's own MCP server (streamable HTTP), for the agent of a chat
  *   CONNECT host:port, absolute-form requests: the egress proxy
  */
 
@@ -68,6 +71,8 @@ export type BootPlan = {
   systemPrompt: string | null;
   /** In the order in which they run, after everything else is in place. */
   hooks: BootHook[];
+  /** What is missing or left out already before the boot, for its report; a control plane may have nothing to say. */
+  warnings?: string[];
   /** A failing hook of this phase fails the boot; others are reported and the boot goes on. */
   failOn: 'nothing' | 'warm_hook';
   gitIdentity: { name: string; email: string };
@@ -99,14 +104,66 @@ export type BootHook = {
   separate: boolean;
 };
 
+export type AgentName = 'claude' | 'codex' | 'cursor' | 'opencode' | 'scripted';
+export type ThinkingLevel = 'low' | 'medium' | 'high' | 'max';
+
 export type TurnRequest = {
   /** The id of the message: a message is one turn. */
   id: string;
   chatId: string;
   /** Which agent's code runs it. */
-  agent: 'scripted';
+  agent: AgentName;
+  /** The folder of the agent's programs below the agents folder; null for one that is part of the engine. */
+  agentFolder: string | null;
   message: string;
+  images: TurnImage[];
+  /** Null for the agent's own choice. */
+  model: string | null;
+  thinkingLevel: ThinkingLevel;
+  planMode: boolean;
+  goalMode: boolean;
+  fastMode: boolean;
+  /** For an agent that talks to its provider itself, and needs its key inside; null for all that use the gateway. */
+  credential: string | null;
+  /** How long the agent may say nothing, and how long it may take in all. */
+  silenceMs: number;
+  durationMs: number;
 };
+
+export type TurnImage = {
+  mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
+  dataBase64: string;
+};
+
+/** Why a turn has failed, for programs; its sentence is for people. */
+export const turnFailure = z.enum([
+  /** The agent says that it could not do it. */
+  'agent_failed',
+  /** Its process ended, or could not be started. */
+  'agent_died',
+  /** It said nothing for too long, or took too long in all. */
+  'timed_out',
+  /** The model provider refused the key, or there is none. */
+  'model_unauthorized',
+  /** The model provider refused the request. */
+  'model_refused',
+  /** The model provider has too much to do, or the limits of the account are reached. */
+  'model_overloaded',
+  /** The model provider cannot be reached or answers with trouble of its own. */
+  'model_unreachable',
+  /** What the replica or the organization may spend is spent. */
+  'budget_reached',
+  /** The sandbox stopped meanwhile. */
+  'stopped',
+]);
+export type TurnFailureKind = z.infer<typeof turnFailure>;
+
+const slashCommand = z.object({
+  command: z.string().max(200),
+  description: z.string().max(2_000),
+  argumentHint: z.string().max(500).nullable(),
+});
+export type SlashCommand = z.infer<typeof slashCommand>;
 
 export type TerminalRequest = { id: string; cols: number; rows: number; command?: string };
 export const terminalInfo = z.object({
@@ -177,6 +234,13 @@ export const engineEvent = z.discriminatedUnion('type', [
     chatId: uuid,
     outcome: z.enum(['completed', 'failed', 'interrupted']),
     error: z.string().max(4_000).nullable(),
+    /** Only of a failed turn; an older engine does not say. */
+    failure: turnFailure.nullable().optional(),
+  }),
+  /** What can be written after a slash to an agent, as it says itself. */
+  event('agent.commands', {
+    agent: z.enum(['claude', 'codex', 'cursor', 'opencode', 'scripted']),
+    commands: z.array(slashCommand).max(500),
   }),
   event('repositories.changed', { repositories: z.array(repositoryState).max(100) }),
 ]);

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from './agents/agent.ts';
 import { agents as allAgents } from './agents/agents.ts';
 import { runAgent } from './agents/run-agent.ts';
+import { createSessions } from './agents/sessions.ts';
 import { createBackOff } from './back-off.ts';
 import type { Canvas } from './canvas.ts';
 import type { EngineContext } from './context.ts';
@@ -14,8 +15,10 @@ import type { Repositories } from './repositories.ts';
 export type Turns = {
   /** Resolves when the turn is certain to be run or reported as failed. The same id twice is one turn. */
   start(request: TurnRequest): Promise<void>;
-  /** Says whether there was anything to interrupt. */
+  /** Says whether there was anything to interrupt. A turn that is not known yet is interrupted when it comes. */
   interrupt(id: string): Promise<boolean>;
+  /** Ends the agent of a chat that is gone, with the turn in it, and removes what is kept of its conversation. */
+  forgetChat(chatId: string): Promise<void>;
   /** The turns whose end is yet to be reported. */
   inWork(): string[];
   /** Reports the turns that a process before this one has begun and not finished. */
@@ -45,8 +48,11 @@ export function createTurns(options: {
 }): Turns {
   const { context, repositories, canvas, agents = allAgents } = options;
   const journal = openJournal(join(context.folder, 'engine', 'turns'), { keep: 1_000 });
+  const sessions = createSessions(context);
   const running = new Map<string, Running>();
   const left = new Map(journal.unfinished().map((entry) => [entry.id, entry]));
+  /** Interrupted before they came, as when the request that brings one is slow and whoever sent it has given up. */
+  const takenBack = new Set<string>();
   const closing = new AbortController();
 
   function admit(request: TurnRequest, agent: Agent): Running {
@@ -65,7 +71,14 @@ export function createTurns(options: {
       .catch(noteLoss)
       .finally(() => running.delete(request.id));
     running.set(request.id, turn);
+    if (takenBack.delete(request.id)) interruption.abort(interrupted());
     return turn;
+  }
+
+  function takeBack(id: string): void {
+    takenBack.add(id);
+    const [oldest = ''] = takenBack;
+    if (takenBack.size > MAX_TAKEN_BACK) takenBack.delete(oldest);
   }
 
   function noteLoss(error: unknown): void {
@@ -74,7 +87,7 @@ export function createTurns(options: {
 
   async function run(turn: Running, agent: Agent): Promise<void> {
     const { request, interruption } = turn;
-    const outcome = await runAgent({ context, agent, request, signal: interruption.signal });
+    const outcome = await runAgent({ context, sessions, agent, request, signal: interruption.signal });
     turn.isAgentDone = true;
     closing.signal.throwIfAborted();
     await copyOut();
@@ -117,6 +130,11 @@ export function createTurns(options: {
     }
   }
 
+  async function forget(chatId: string): Promise<void> {
+    await sessions.forget(chatId);
+    for (const agent of Object.values(agents)) agent?.forget?.(context.home, chatId);
+  }
+
   return {
     async start(request) {
       const same = running.get(request.id);
@@ -134,14 +152,24 @@ export function createTurns(options: {
     },
     async interrupt(id) {
       const turn = running.get(id);
+      if (turn === undefined && !journal.has(id)) takeBack(id);
       if (turn === undefined || turn.isAgentDone) return false;
-      turn.interruption.abort(new Error('interrupted'));
+      turn.interruption.abort(interrupted());
       return true;
+    },
+    async forgetChat(chatId) {
+      const last = [...running.values()].find(({ request }) => request.chatId === chatId);
+      if (last === undefined) return forget(chatId);
+      last.interruption.abort(interrupted());
+      // Its end may take longer than anybody wants to wait for an answer.
+      void last.ended
+        .then(() => forget(chatId))
+        .catch((error: unknown) => context.log(`a chat is not forgotten: ${String(error)}`));
     },
     inWork: () => [...left.keys(), ...running.keys()],
     async recover() {
       for (const entry of left.values()) {
-        await finish({ ...entry, outcome: entry.outcome ?? { outcome: 'failed', error: stopped } });
+        await finish({ ...entry, outcome: entry.outcome ?? stopped });
         left.delete(entry.id);
       }
     },
@@ -149,11 +177,18 @@ export function createTurns(options: {
       closing.abort(new Error('the engine is ending'));
       for (const { interruption } of running.values()) interruption.abort(new Error('the engine is ending'));
       const ended = Promise.all([...running.values()].map((turn) => turn.ended));
-      await Promise.race([ended, delay(closeMs, null, { ref: false })]);
+      await Promise.race([ended.then(sessions.closeAll), delay(closeMs, null, { ref: false })]);
     },
   };
 }
 
-const stopped = 'The workspace stopped while the agent was working on this message.';
+const stopped: TurnOutcome = {
+  outcome: 'failed',
+  error: 'The workspace stopped while the agent was working on this message.',
+  failure: 'stopped',
+};
+const interrupted = () => new Error('interrupted');
+/** More than come late at once in any workspace. */
+const MAX_TAKEN_BACK = 1_000;
 const copyOutMs = 150_000;
 const closeMs = 5_000;

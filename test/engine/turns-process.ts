@@ -26,7 +26,10 @@ const context: EngineContext = {
   gateway: createGatewayClient({ socket: join(home, 'nobody.sock'), secret: 'secret' }),
   childEnvironment: () => ({ HOME: home, PATH: process.env.PATH ?? '' }),
   repositories: () => [],
+  guidance: () => ({ mcpServers: {}, systemPrompt: null }),
+  agentsFolder: join(home, 'agents'),
   log: () => {},
+  warn: () => {},
 };
 const nothing = async () => {};
 const turns = createTurns({ context, repositories: { capture: async () => [] }, canvas: { sync: nothing } });

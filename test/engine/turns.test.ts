@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Agent } from '../../src/engine/agents/agent.ts';
+import { type Agent, AgentFailure, type AgentSession } from '../../src/engine/agents/agent.ts';
 import { createCanvas } from '../../src/engine/canvas.ts';
 import type { EngineReport, TurnRequest } from '../../src/engine/protocol.ts';
 import { createRepositories } from '../../src/engine/repositories.ts';
 import { createTurns } from '../../src/engine/turns.ts';
 import { startGitHost } from '../world/git-host.ts';
+import { turnRequest } from './turn-request.ts';
 import { openWorkshop } from './workshop.ts';
 
 type Stage = Awaited<ReturnType<typeof openStage>>;
@@ -35,7 +36,23 @@ async function openStage(options: { agent?: Agent; capture?: () => Promise<never
 
 function request(message: string | object[], chatId: string = randomUUID()): TurnRequest {
   const text = typeof message === 'string' ? message : `SCRIPT:${JSON.stringify(message)}`;
-  return { id: randomUUID(), chatId, agent: 'scripted', message: text };
+  return turnRequest({ chatId, message: text });
+}
+
+/** An agent without a process that does this with each message. */
+function agentThat(work: AgentSession['work']): Agent {
+  return {
+    name: 'scripted',
+    open: async ({ chatId }) => ({
+      id: chatId,
+      fits: () => true,
+      work,
+      commands: [],
+      pid: null,
+      ended: new Promise<void>(() => {}),
+      close: async () => {},
+    }),
+  };
 }
 
 const ofTurn = (reports: EngineReport[], id: string) =>
@@ -119,7 +136,11 @@ describe('a turn of the scripted agent', () => {
     const turn = request(steps);
     await stage.turns.start(turn);
     const end = await finished(stage, turn);
-    expect(end).toMatchObject({ outcome: 'failed', error: expect.stringMatching(error) });
+    expect(end).toMatchObject({
+      outcome: 'failed',
+      error: expect.stringMatching(error),
+      failure: 'agent_failed',
+    });
   });
 
   test('that is interrupted ends with everything its command has started', async () => {
@@ -190,6 +211,52 @@ describe('turns', () => {
     ).toHaveLength(1);
   });
 
+  test('that were interrupted before they came are interrupted when they come', async () => {
+    const stage = await openStage();
+    const turn = request([{ run: 'echo ran > ran' }]);
+    expect(await stage.turns.interrupt(turn.id)).toBe(false);
+    await stage.turns.start(turn);
+    expect(await finished(stage, turn)).toMatchObject({ outcome: 'interrupted', error: null });
+    expect(existsSync(join(stage.workshop.home, 'workspaces/ran'))).toBe(false);
+    const next = request([{ run: 'echo ran > ran' }], turn.chatId);
+    await vi.waitFor(() => stage.turns.start(next), { timeout: 5_000, interval: 10 });
+    expect(await finished(stage, next)).toMatchObject({ outcome: 'completed' });
+  });
+
+  test('end with their chat, whose agent and files are forgotten', async () => {
+    const forgotten: string[] = [];
+    const begun = Promise.withResolvers<void>();
+    const waiting = agentThat(async ({ signal }) => {
+      begun.resolve();
+      await once(signal, 'abort');
+    });
+    const agent: Agent = { ...waiting, forget: (_home, chatId) => void forgotten.push(chatId) };
+    const stage = await openStage({ agent });
+    const turn = request('wait');
+    await stage.turns.start(turn);
+    await begun.promise;
+    await stage.turns.forgetChat(turn.chatId);
+    expect(await finished(stage, turn)).toMatchObject({ outcome: 'interrupted' });
+    await vi.waitFor(() => expect(forgotten).toEqual([turn.chatId]), { timeout: 5_000, interval: 10 });
+    await stage.turns.forgetChat(turn.chatId);
+    expect(forgotten).toEqual([turn.chatId, turn.chatId]);
+    const file = join(stage.workshop.home, `.replica/engine/conversations/${turn.chatId}.json`);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test('fail with sentences that hold no secret', async () => {
+    const { secret } = (await openStage()).workshop.context;
+    const agent = agentThat(async () => {
+      throw new AgentFailure(`No answer with the key key-of-cursor from http://replica:${secret}@127.0.0.1.`);
+    });
+    const stage = await openStage({ agent });
+    const turn = { ...request('x'), credential: 'key-of-cursor' };
+    await stage.turns.start(turn);
+    expect(await finished(stage, turn)).toMatchObject({
+      error: 'No answer with the key [secret] from http://replica:[secret]@127.0.0.1.',
+    });
+  });
+
   test('are not failed by work that cannot be copied out', async () => {
     const stage = await openStage({ capture: () => Promise.reject(new Error('no')) });
     const turn = request([{ say: 'done' }]);
@@ -198,16 +265,12 @@ describe('turns', () => {
   });
 
   test('of an agent that breaks are failed without its inner words, and large messages are shortened', async () => {
-    const stage = await openStage({
-      agent: {
-        name: 'scripted',
-        async run({ message }) {
-          // Not waited for on purpose: what was said before the end is reported before the end.
-          message('scripted-assistant', { text: 'x'.repeat(4_000_000) });
-          throw new TypeError('secret detail');
-        },
-      },
+    const agent = agentThat(async ({ message }) => {
+      // Not waited for on purpose: what was said before the end is reported before the end.
+      message('scripted-assistant', { text: 'x'.repeat(4_000_000) });
+      throw new TypeError('secret detail');
     });
+    const stage = await openStage({ agent });
     const turn = request('x');
     await stage.turns.start(turn);
     expect(await finished(stage, turn)).toMatchObject({
@@ -215,6 +278,27 @@ describe('turns', () => {
       error: expect.not.stringMatching('secret'),
     });
     expect(JSON.stringify(messages(stage, turn)).length).toBeLessThan(200_000);
+  });
+
+  test.each([
+    ['says nothing for too long', { isTalkative: false, silenceMs: 50 }, /said nothing for/],
+    ['takes too long in all', { isTalkative: true, durationMs: 200, silenceMs: 100 }, /the most it may take/],
+  ])('of an agent that %s are ended and failed', async (_name, { isTalkative, ...bounds }, error) => {
+    const agent = agentThat(async ({ signal, delta }) => {
+      while (isTalkative && !signal.aborted) {
+        await delta({ type: 'text', text: 'x' });
+        await delay(5);
+      }
+      if (!signal.aborted) await once(signal, 'abort');
+    });
+    const stage = await openStage({ agent });
+    const turn = { ...request('x'), ...bounds };
+    await stage.turns.start(turn);
+    expect(await finished(stage, turn)).toMatchObject({
+      outcome: 'failed',
+      error: expect.stringMatching(error),
+      failure: 'timed_out',
+    });
   });
 
   test('of an unknown agent are refused', async () => {
@@ -271,6 +355,7 @@ describe('an engine that is killed', () => {
         chatId: turn.chatId,
         outcome: 'failed',
         error: 'The workspace stopped while the agent was working on this message.',
+        failure: 'stopped',
       },
     ]);
     expect(runs()).toEqual(['ran']);

@@ -60,7 +60,10 @@ export async function openWorkshop(): Promise<Workshop> {
       ...gitVariables(gitSettings()),
     }),
     repositories: () => repositories,
+    guidance: () => ({ mcpServers: {}, systemPrompt: null }),
+    agentsFolder: join(folder, 'agents'),
     log: () => {},
+    warn: () => {},
   };
 
   return {

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EngineContext } from '../context.ts';
-import { hookFolder } from '../hooks.ts';
-import { killProcesses, TREE_VARIABLE } from '../process-tree.ts';
-import { AgentFailure } from './agent.ts';
+import type { EngineContext } from '../../context.ts';
+import { hookFolder } from '../../hooks.ts';
+import { killProcesses, TREE_VARIABLE } from '../../process-tree.ts';
+import { AgentFailure } from '../agent.ts';
 
 export type CommandResult = { exitCode: number; output: string; isOutputCut: boolean };
 

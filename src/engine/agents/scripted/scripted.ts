@@ -1,9 +1,10 @@
 import { appendFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { writeHomeFile } from '../home-file.ts';
-import { PlacementError } from '../home-folder.ts';
-import { type Agent, AgentFailure, type AgentTurn } from './agent.ts';
+import type { EngineContext } from '../../context.ts';
+import { writeHomeFile } from '../../home-file.ts';
+import { PlacementError } from '../../home-folder.ts';
+import { type Agent, AgentFailure, type AgentTurn } from '../agent.ts';
 import { readSteps, type Step } from './scripted-steps.ts';
 import { runShellCommand } from './shell-command.ts';
 
@@ -13,23 +14,37 @@ import { runShellCommand } from './shell-command.ts';
  */
 export const scriptedAgent: Agent = {
   name: 'scripted',
-  async run(turn) {
-    try {
-      const steps = readSteps(turn.request.message);
-      if (steps === null) await demonstrate(turn);
-      else for (const step of steps) await perform(turn, step);
-      turn.signal.throwIfAborted();
-      await turn.message('scripted-result', { outcome: 'completed' });
-    } catch (error) {
-      const outcome = turn.signal.aborted ? 'interrupted' : 'failed';
-      const reason = error instanceof AgentFailure ? { error: error.message } : {};
-      await turn.message('scripted-result', { outcome, ...reason });
-      throw error;
-    }
+  async open({ chatId, context }) {
+    return {
+      id: chatId,
+      fits: () => true,
+      work: (turn) => work({ ...turn, context }),
+      commands: [],
+      pid: null,
+      ended: new Promise<void>(() => {}),
+      close: () => Promise.resolve(),
+    };
   },
 };
 
-async function perform(turn: AgentTurn, step: Step): Promise<void> {
+type ScriptedTurn = AgentTurn & { context: EngineContext };
+
+async function work(turn: ScriptedTurn): Promise<void> {
+  try {
+    const steps = readSteps(turn.request.message);
+    if (steps === null) await demonstrate(turn);
+    else for (const step of steps) await perform(turn, step);
+    turn.signal.throwIfAborted();
+    await turn.message('scripted-result', { outcome: 'completed' });
+  } catch (error) {
+    const outcome = turn.signal.aborted ? 'interrupted' : 'failed';
+    const reason = error instanceof AgentFailure ? { error: error.message } : {};
+    await turn.message('scripted-result', { outcome, ...reason });
+    throw error;
+  }
+}
+
+async function perform(turn: ScriptedTurn, step: Step): Promise<void> {
   const { context, signal } = turn;
   signal.throwIfAborted();
   if ('say' in step) return say(turn, step.say);
@@ -57,7 +72,10 @@ async function say(turn: AgentTurn, text: string): Promise<void> {
   await turn.message('scripted-assistant', { text });
 }
 
-function place({ context: { home } }: AgentTurn, { path, content }: { path: string; content: string }): void {
+function place(
+  { context: { home } }: ScriptedTurn,
+  { path, content }: { path: string; content: string },
+): void {
   const below = relative(home, path);
   const parts = below.split('/');
   if (below === '' || parts[0] === '..') throw new AgentFailure(`${path} is not below the home directory.`);
@@ -69,7 +87,7 @@ function place({ context: { home } }: AgentTurn, { path, content }: { path: stri
   }
 }
 
-async function demonstrate(turn: AgentTurn): Promise<void> {
+async function demonstrate(turn: ScriptedTurn): Promise<void> {
   const { context, request } = turn;
   const [repository] = context.repositories();
   const folder = join(context.home, 'workspaces', repository?.name ?? '');

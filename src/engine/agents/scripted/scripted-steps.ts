@@ -1,4 +1,4 @@
-import { AgentFailure } from './agent.ts';
+import { AgentFailure } from '../agent.ts';
 
 export type Step =
   | { say: string }
