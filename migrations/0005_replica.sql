@@ -117,7 +117,6 @@ create table replica_repository (
   is_diff_cut boolean not null default false,
   shadow_problem text,
   start_hooks_completed boolean not null default false,
-  pr_urls text[] not null default '{}',
   updated_at timestamptz(3) not null,
   primary key (replica_id, repository_id)
 );
@@ -158,7 +157,8 @@ create table replica_step (
 create index replica_step_replica on replica_step (replica_id, started_at, id);
 
 create table chat (
-  id uuid primary key,
+  -- May be made by a caller, so it is unique in its replica only: whether others have it is nobody's business.
+  id uuid not null,
   organization_id uuid not null references organization (id) on delete cascade,
   replica_id uuid not null references replica (id) on delete cascade,
   provider text not null check (provider in ('claude', 'codex', 'cursor', 'opencode')),
@@ -167,7 +167,8 @@ create table chat (
   last_message_at timestamptz(3),
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null,
-  updated_at timestamptz(3) not null
+  updated_at timestamptz(3) not null,
+  primary key (replica_id, id)
 );
 create index chat_replica on chat (replica_id, created_at);
 
@@ -176,7 +177,7 @@ create table message (
   id uuid primary key,
   organization_id uuid not null references organization (id) on delete cascade,
   replica_id uuid not null references replica (id) on delete cascade,
-  chat_id uuid not null references chat (id) on delete cascade,
+  chat_id uuid not null,
   -- Order within the queue.
   position double precision not null,
   state text not null check (state in ('queued', 'running', 'completed', 'failed', 'interrupted', 'removed')),
@@ -188,24 +189,26 @@ create table message (
   started_at timestamptz(3),
   finished_at timestamptz(3),
   error text,
-  created_at timestamptz(3) not null
+  created_at timestamptz(3) not null,
+  foreign key (replica_id, chat_id) references chat (replica_id, id) on delete cascade
 );
-create index message_queue on message (chat_id, position) where state in ('queued', 'running');
-create unique index message_one_running on message (chat_id) where state = 'running';
-create index message_chat on message (chat_id);
+create index message_queue on message (replica_id, chat_id, position) where state in ('queued', 'running');
+create unique index message_one_running on message (replica_id, chat_id) where state = 'running';
+create index message_chat on message (replica_id, chat_id);
 create index message_replica on message (replica_id, created_at);
 
 -- The history of chats: the messages of users and the agents' own messages.
 create table history_entry (
   id bigint generated always as identity primary key,
   replica_id uuid not null references replica (id) on delete cascade,
-  chat_id uuid not null references chat (id) on delete cascade,
+  chat_id uuid not null,
   message_id uuid,
   at timestamptz(3) not null,
   type text not null,
-  payload jsonb not null
+  payload jsonb not null,
+  foreign key (replica_id, chat_id) references chat (replica_id, id) on delete cascade
 );
-create index history_entry_chat on history_entry (chat_id, id);
+create index history_entry_chat on history_entry (replica_id, chat_id, id);
 create index history_entry_replica on history_entry (replica_id, id);
 
 create table canvas_item (

@@ -23,7 +23,8 @@ describe('configuration', () => {
     [{ REPLICA_BASE_URL: 'https://replica.example.org//' }, { baseUrl: 'https://replica.example.org' }],
     [{ REPLICA_DATA_DIR: '/srv/replica/../data' }, { dataDir: '/srv/data' }],
     [{ REPLICA_TRUSTED_PROXIES: '10.0.0.0/8, ::1' }, { trustedProxies: ['10.0.0.0/8', '::1'] }],
-    [{}, { trustedProxies: [] }],
+    [{}, { trustedProxies: [], modelPricesFile: undefined }],
+    [{ REPLICA_MODEL_PRICES: '/etc/replica/../prices.json' }, { modelPricesFile: '/etc/prices.json' }],
   ])('%j is understood', (environment, expected) => {
     expect(loadConfig(environment)).toMatchObject(expected);
   });

@@ -117,6 +117,50 @@ export const settings = {
     description:
       "What a sandbox sees as its system: the host's /usr read-only, or the tree of `replica base build`; auto takes the tree when there is one.",
   }),
+  agentsDir: setting({
+    variable: 'REPLICA_AGENTS_DIR',
+    schema: z
+      .string()
+      .min(1)
+      .transform((folder) => path.resolve(folder)),
+    fallback: path.resolve(import.meta.dirname, '..', 'node_modules', '.cache', 'replica-agents'),
+    description: 'Folder of the programs of coding agents; sandboxes see it read-only.',
+  }),
+  agentRunner: setting({
+    variable: 'REPLICA_AGENT_RUNNER',
+    schema: z.enum(['real', 'scripted']),
+    fallback: 'real',
+    description:
+      'With scripted, one built-in agent without a model works on every message, literally: for tests and demos.',
+  }),
+  offlineModel: setting({
+    variable: 'REPLICA_OFFLINE_MODEL',
+    schema: flag(),
+    fallback: 'false',
+    description:
+      'Lets claude, codex and opencode speak to a scripted model without intelligence where the organization has set no credential.',
+  }),
+  modelPricesFile: setting({
+    variable: 'REPLICA_MODEL_PRICES',
+    schema: z
+      .string()
+      .transform((file) => path.resolve(file))
+      .optional(),
+    description:
+      'JSON file with prices of models instead of the built-in ones: dollars for a million tokens, by the beginning of the name.',
+  }),
+  turnSilenceSeconds: setting({
+    variable: 'REPLICA_TURN_SILENCE_SECONDS',
+    schema: integer(1, 86_400),
+    fallback: '1800',
+    description: 'A turn is ended and fails when the agent says nothing for so long.',
+  }),
+  turnSeconds: setting({
+    variable: 'REPLICA_TURN_SECONDS',
+    schema: integer(1, 604_800),
+    fallback: '21600',
+    description: 'A turn is ended and fails when it takes longer than this in all.',
+  }),
   sandboxSize: setting({
     variable: 'REPLICA_SANDBOX_SIZE',
     schema: z.enum(['small', 'large']),

@@ -87,7 +87,16 @@ export function createCodingAgentService({ sealer, allowPrivateTargets, newId, n
     return (await store.selectSetting(db, key)) !== undefined;
   }
 
-  return { list, read, has, set, remove };
+  /** The key itself and where it is for, for calls on behalf of the organization; null when there is none. */
+  async function credentialOf(
+    db: Db,
+    key: { organizationId: string; agent: CodingAgentName },
+  ): Promise<{ apiKey: string; baseUrl: string | null } | null> {
+    const row = await store.selectSetting(db, key);
+    return row ? { apiKey: sealer.open(row.api_key, context(row.id)), baseUrl: row.base_url } : null;
+  }
+
+  return { list, read, has, credentialOf, set, remove };
 }
 
 const context = (id: string) => sealedContext('coding_agent_setting', 'api_key', id);

@@ -25,6 +25,13 @@ export type JsonValue = JsonArray | JsonObject | JsonPrimitive;
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
+export interface AgentCommand {
+  agent: string;
+  commands: Json;
+  replica_id: string;
+  updated_at: Timestamp;
+}
+
 export interface ApiKey {
   created_at: Timestamp;
   created_by: string | null;
@@ -178,6 +185,15 @@ export interface EnvironmentVariable {
   value: Buffer;
 }
 
+export interface GitHost {
+  api_url: string;
+  host: string;
+  id: string;
+  kind: string;
+  organization_id: string;
+  updated_at: Timestamp;
+}
+
 export interface HistoryEntry {
   at: Timestamp;
   chat_id: string;
@@ -327,6 +343,7 @@ export interface Message {
   chat_id: string;
   created_at: Timestamp;
   error: string | null;
+  failure: string | null;
   finished_at: Timestamp | null;
   id: string;
   options: Generated<Json>;
@@ -338,6 +355,29 @@ export interface Message {
   started_at: Timestamp | null;
   state: string;
   text: string;
+}
+
+export interface ModelBudget {
+  monthly_micros: Int8;
+  organization_id: string;
+  updated_at: Timestamp;
+}
+
+export interface ModelUsage {
+  agent: string;
+  at: Timestamp;
+  cache_read_tokens: Int8;
+  cache_write_tokens: Int8;
+  chat_id: string;
+  cost_micros: Int8 | null;
+  id: string;
+  input_tokens: Int8;
+  is_offline: Generated<boolean>;
+  message_id: string | null;
+  model: string;
+  organization_id: string;
+  output_tokens: Int8;
+  replica_id: string;
 }
 
 export interface Organization {
@@ -388,6 +428,7 @@ export interface Replica {
   last_activity_at: Timestamp | null;
   lifecycle_policy: string;
   losses: Generated<number>;
+  model_budget_micros: Int8 | null;
   name: string;
   organization_id: string;
   person_id: string | null;
@@ -416,6 +457,18 @@ export interface ReplicaEvent {
   type: string;
 }
 
+export interface ReplicaPullRequest {
+  branch: string | null;
+  created_at: Timestamp;
+  id: string;
+  message_id: string | null;
+  number: number;
+  organization_id: string;
+  replica_id: string;
+  repository_id: string;
+  url: string;
+}
+
 export interface ReplicaRepository {
   added: number | null;
   base_commit: string | null;
@@ -426,7 +479,6 @@ export interface ReplicaRepository {
   is_diff_cut: Generated<boolean>;
   name: string;
   position: number;
-  pr_urls: Generated<string[]>;
   removed: number | null;
   replica_id: string;
   repository_id: string;
@@ -614,6 +666,7 @@ export interface WarmPoolWorkspace {
 }
 
 export interface DB {
+  agent_command: AgentCommand;
   api_key: ApiKey;
   automation: Automation;
   awake_stretch: AwakeStretch;
@@ -628,6 +681,7 @@ export interface DB {
   environment_mcp: EnvironmentMcp;
   environment_skill: EnvironmentSkill;
   environment_variable: EnvironmentVariable;
+  git_host: GitHost;
   history_entry: HistoryEntry;
   hook: Hook;
   hook_output: HookOutput;
@@ -641,11 +695,14 @@ export interface DB {
   login_verification: LoginVerification;
   member: Member;
   message: Message;
+  model_budget: ModelBudget;
+  model_usage: ModelUsage;
   organization: Organization;
   person: Person;
   preview: Preview;
   replica: Replica;
   replica_event: ReplicaEvent;
+  replica_pull_request: ReplicaPullRequest;
   replica_repository: ReplicaRepository;
   replica_shadow: ReplicaShadow;
   replica_step: ReplicaStep;

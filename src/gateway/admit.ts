@@ -20,7 +20,7 @@ type AdmitParts = {
 /** Decides before anything else is read which sandbox makes the request, and whether too often. */
 export function createAdmit({ authenticate, connections, buckets, now }: AdmitParts) {
   return async function admit(request: IncomingMessage, header: CredentialHeader): Promise<SandboxIdentity> {
-    const secret = secretIn(request.headers[header]);
+    const secret = secretIn(request.headers[header]) ?? keyIn(request, header);
     const identity = secret === null ? null : await authenticate(secret);
     if (identity === null) {
       throw new AppError(
@@ -35,6 +35,14 @@ export function createAdmit({ authenticate, connections, buckets, now }: AdmitPa
     if (allowed) return identity;
     throw new AppError('rate_limited', `Too many requests; try again in ${retryAfterSeconds} s.`);
   };
+}
+
+/** Anthropic's clients have a header of their own for their key. */
+function keyIn({ headers }: IncomingMessage, header: CredentialHeader): string | null {
+  const key = headers['x-api-key'];
+  return header === 'authorization' && typeof key === 'string' && /^[\x21-\x7e]{1,512}$/.test(key)
+    ? key
+    : null;
 }
 
 /** The bearer token, or the password of basic credentials, whatever the user name. */

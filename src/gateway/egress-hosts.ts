@@ -66,4 +66,7 @@ export const defaultEgressHosts: readonly string[] = [
   '*.githubusercontent.com',
   'gitlab.com',
   'bitbucket.org',
+  // Cursor, the one agent that talks to its provider itself
+  'api.cursor.com',
+  'api2.cursor.sh',
 ];

@@ -30,6 +30,17 @@ async function replica(
   return id;
 }
 
+/** Nobody has asked a model for anything here. */
+const models = {
+  requests: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_tokens: 0,
+  cache_write_tokens: 0,
+  cost_usd: 0,
+  has_unpriced: false,
+  is_offline: false,
+};
 const july = 'start=2026-07-01&end=2026-08-01';
 const read = (query: string) => org.call('GET', `/v1/usage?${query}`);
 
@@ -45,7 +56,7 @@ describe('usage', () => {
       '2026-07-03T00:10:00Z',
     ]);
     const unnamed = await replica({ size: null }, ['2026-07-31T23:59:00Z', '2026-08-01T00:05:00Z']);
-    const total = { minutes: 72, amount: 0.6646 };
+    const total = { minutes: 72, amount: 0.6646, models };
     expect((await read(july)).body).toEqual({
       start: '2026-07-01T00:00:00.000Z',
       end: '2026-08-01T00:00:00.000Z',
@@ -73,10 +84,15 @@ describe('usage', () => {
         { key: 'slack', minutes: 10, amount: 0.16 },
       ],
     });
-    expect((await read('start=2026-08-01&end=2026-09-01')).body.total).toEqual({ minutes: 5, amount: 0.083 });
+    expect((await read('start=2026-08-01&end=2026-09-01')).body.total).toEqual({
+      minutes: 5,
+      amount: 0.083,
+      models,
+    });
     expect((await read('start=2026-07-01&end=2026-09-01')).body.total).toEqual({
       minutes: 77,
       amount: 0.7476,
+      models,
     });
   });
 
@@ -85,7 +101,7 @@ describe('usage', () => {
     await replica({}, [minutesAgo(10)]);
     await replica({}, [minutesAgo(40 * 24 * 60), minutesAgo(35 * 24 * 60)]);
     const { body } = await read('');
-    expect(body.total).toEqual({ minutes: 10, amount: 0.08 });
+    expect(body.total).toEqual({ minutes: 10, amount: 0.08, models });
     expect(Date.parse(body.end) - Date.parse(body.start)).toBe(30 * 86_400_000);
   });
 
@@ -111,7 +127,7 @@ describe('usage', () => {
       [org.id, id],
     );
     const { body } = await read(`${july}&group_by=replica`);
-    expect(body.total).toEqual({ minutes: 5_000, amount: 83 });
+    expect(body.total).toEqual({ minutes: 5_000, amount: 83, models });
   });
 
   test.each([
