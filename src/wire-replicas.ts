@@ -35,11 +35,13 @@ import { createHookTestService } from './hook-test/service.ts';
 import { createHookTestWorker } from './hook-test/worker.ts';
 import { makeFolder } from './lib/make-folder.ts';
 import type { McpService } from './mcp/service.ts';
+import type { ModelPrices } from './model/price.ts';
 import { createPreviewAddresses } from './preview/address.ts';
 import { createPreviewRoute } from './preview/gateway-route.ts';
 import { previewHandlers } from './preview/handlers.ts';
 import { createPasses } from './preview/pass.ts';
 import { createPreviewService } from './preview/service.ts';
+import { createSummarizeTurn } from './pull-request/turn-summary.ts';
 import { createDescribeEnvironment } from './replica/describe.ts';
 import { replicaHandlers } from './replica/handlers.ts';
 import { purgeTasks } from './replica/purge.ts';
@@ -53,11 +55,14 @@ import { replicaTasks } from './replica/worker.ts';
 import type { RepositoryService } from './repository/service.ts';
 import { engineBundle } from './runtime/engine-bundle.ts';
 import { readMachine } from './runtime/machine.ts';
+import { raiseKernelLimits } from './runtime/namespace/kernel-limits.ts';
 import { createRuntimeReadiness } from './runtime/readiness.ts';
 import type { openDriver } from './runtime/registry.ts';
 import { limitsOf, type Size } from './runtime/size.ts';
+import { createEngineWatch } from './sandbox/engine-watch.ts';
 import { loadHostId } from './sandbox/host.ts';
 import { createSandboxService, type SandboxIdentity } from './sandbox/service.ts';
+import type { SilenceTimes } from './sandbox/silence.ts';
 import { createSandboxWatch } from './sandbox/watch.ts';
 import { sandboxTasks } from './sandbox/worker.ts';
 import type { Sealer } from './secret/seal.ts';
@@ -74,6 +79,7 @@ import { createFollowWorkspace } from './warm-pool/follow.ts';
 import { createWarmPoolWorker } from './warm-pool/worker.ts';
 import { warmWorkspaceHandlers } from './warm-pool/workspace-handlers.ts';
 import { createWarmWorkspaceService } from './warm-pool/workspaces.ts';
+import { wireAgents } from './wire-agents.ts';
 import { createLoop } from './work/loop.ts';
 import type { Signals } from './work/signal.ts';
 import { createWorkspacePlanner } from './workspace-plan/service.ts';
@@ -98,7 +104,9 @@ type Parts = {
   registries: SkillRegistryService;
   repositories: RepositoryService;
   codingAgents: CodingAgentService;
+  prices: ModelPrices;
   openDriver: typeof openDriver;
+  silenceTimes: SilenceTimes;
 };
 
 /** The part of the wiring that needs sandboxes: replicas, warm pools, hook tests, and the gateway they speak to. */
@@ -118,6 +126,7 @@ export async function wireReplicas(parts: Parts) {
     base: config.sandboxBase,
     engine: engine ?? { bundle: '' },
     gatewayFolder,
+    agentsFolder: config.agentsDir,
     log,
   });
   const readiness = createRuntimeReadiness({ driver, monotonicMs: () => performance.now() });
@@ -161,10 +170,19 @@ export async function wireReplicas(parts: Parts) {
       deleteAfterSleepMs: config.deleteAfterSleepSeconds * 1_000,
     },
   });
-  const chats = createChatService({ ...common, replicas, hasCredential: parts.codingAgents.has });
+  const chats = createChatService({
+    ...common,
+    replicas,
+    hasCredential: parts.codingAgents.has,
+    isOfflineModelOn: config.offlineModel,
+    noticeOf: (tx, key) => agents.offline.noticeOf(tx, key),
+    summarizeTurn: createSummarizeTurn({ replicas }),
+    mayStart: (tx, replicaId) => agents.budgets.mayStart(tx, replicaId),
+  });
   const addresses = createPreviewAddresses({ baseUrl: parts.baseUrl, domain: config.previewDomain });
   const passes = createPasses({ sealer, now });
   const previews = createPreviewService({ replicas, urlOf: addresses.urlOf, now });
+  const agents = wireAgents({ ...parts, replicas, chats, previews, canvas });
   const terminals = createTerminalService({ replicas, engine: createEngineTerminals({ sandboxes }), now });
   const reports = createReplicaReports({ replicas, hookRuns, chats, newId, now });
   const start = createReplicaStart({
@@ -216,11 +234,14 @@ export async function wireReplicas(parts: Parts) {
     log,
     now,
   });
-  const loop = (name: string, intervalMs: number, run: () => Promise<void>) =>
+  const { silenceTimes: times } = parts;
+  const engines = createEngineWatch({ db, sandboxes, times, log, monotonicMs: () => performance.now() });
+  const loop = (name: string, intervalMs: number, run: (signal: AbortSignal) => Promise<void>) =>
     createLoop({ name, intervalMs, run, log });
   const loops = [
     loop('sandbox.beat', 5_000, watch.beat),
     loop('sandbox.watch', 1_000, watch.look),
+    loop('sandbox.engines', times.lookMs, engines.look),
     loop('replica.policies', 1_000, sweep.applyPolicies),
     loop('replica.unstick', 1_000, sweep.unstick),
     loop('warm_pool.reconcile', 1_000, pools.reconcile),
@@ -240,6 +261,7 @@ export async function wireReplicas(parts: Parts) {
         describeEnvironment: createDescribeEnvironment({
           hookRuns,
           codingAgents: parts.codingAgents,
+          offline: agents.offline,
           replicas,
         }),
       }),
@@ -254,10 +276,11 @@ export async function wireReplicas(parts: Parts) {
         }),
       }),
       ...canvasHandlers({ canvas, replicas }),
-      ...previewHandlers({ previews, passes, sandboxes, urlOf: addresses.urlOf }),
+      ...previewHandlers({ previews, passes, sandboxes, browserUrlOf: addresses.browserUrlOf }),
       ...terminalHandlers({ terminals, newId, now }),
       ...hookLogHandlers({ replicas }),
-      ...usageHandlers({ usage, now }),
+      ...usageHandlers({ usage, ledger: agents.ledger, now }),
+      ...agents.handlers,
       ...warmWorkspaceHandlers({ follow: createFollowWorkspace({ signals }) }),
       ...hookTestHandlers({
         tests,
@@ -269,7 +292,7 @@ export async function wireReplicas(parts: Parts) {
     tasks: [
       ...replicaTasks({ db, replicas, sandboxes, start, chats, signals, now }),
       ...purgeTasks({ db }),
-      ...chatTasks({ db, chats, replicas, sandboxes, now }),
+      ...chatTasks({ db, chats, replicas, sandboxes, composeTurn: agents.composeTurn, now }),
       ...sandboxTasks({ db, sandboxes }),
       ...eventTasks({ db, now }),
       ...pools.tasks,
@@ -281,6 +304,7 @@ export async function wireReplicas(parts: Parts) {
     check: readiness.check,
     /** Opens the door for engines that are already running. */
     async start() {
+      if (config.runtime === 'namespace') raiseKernelLimits({ log });
       // Requests are served all the same: what exists can be read, and the operator sees why nothing new starts.
       readiness.check().catch((error: unknown) => log.error({ err: error }, 'runtime.unusable'));
       gateway = await startGateway({
@@ -292,6 +316,7 @@ export async function wireReplicas(parts: Parts) {
             handle: createEngineRoutes({ db, events, canvas, shadows: createShadowService({ now }) }),
           },
           createPreviewRoute({ db, previews }),
+          ...agents.routes,
           createGitRoute({
             cacheDir,
             mirrors,
@@ -315,6 +340,7 @@ export async function wireReplicas(parts: Parts) {
       await gateway?.close();
       await contacts.write().catch(() => {});
       await mirrors.close();
+      await agents.close();
       await planner.close();
       await driver.close();
     },

@@ -36,6 +36,7 @@ import { newId } from './lib/ids.ts';
 import { version } from './lib/version.ts';
 import { mcpHandlers } from './mcp/handlers.ts';
 import { createMcpService } from './mcp/service.ts';
+import { loadModelPrices } from './model/price-file.ts';
 import { registerPreviews } from './preview/routes.ts';
 import { repositoryHandlers } from './repository/handlers.ts';
 import { createRepositoryService } from './repository/service.ts';
@@ -45,6 +46,7 @@ import { repositorySchedule, repositoryTasks } from './repository/worker.ts';
 import { repositoryCredentialHandlers } from './repository-credential/handlers.ts';
 import { createRepositoryCredentialService } from './repository-credential/service.ts';
 import { openDriver } from './runtime/registry.ts';
+import { type SilenceTimes, silenceTimes } from './sandbox/silence.ts';
 import type { Sealer } from './secret/seal.ts';
 import { createSkillCatalog } from './skill/catalog.ts';
 import { skillHandlers } from './skill/handlers.ts';
@@ -70,8 +72,8 @@ type WireOptions = {
   inspectAnswer?: RouteParts['inspectAnswer'];
 };
 
-/** Parts that tests bring along: a driver that fails on demand, a clock that they move. */
-export type Replaced = { openDriver?: typeof openDriver; now?: () => Date };
+/** Parts that tests bring along: a driver that fails on demand, a clock that they move, less patience. */
+export type Replaced = { openDriver?: typeof openDriver; now?: () => Date; silenceTimes?: SilenceTimes };
 
 export type Wired = {
   app: FastifyInstance;
@@ -96,6 +98,7 @@ export async function wire(options: WireOptions): Promise<Wired> {
   const { allowPrivateTargets } = config;
   const { now = () => new Date() } = options.replaced ?? {};
   const common = { newId, now, sealer, allowPrivateTargets };
+  const prices = loadModelPrices(config.modelPricesFile);
 
   const identity = createIdentity({ db, baseUrl, log, secret: await loadIdentitySecret(db, sealer) });
   const accounts = createAccountService({ ...common, identity });
@@ -136,7 +139,9 @@ export async function wire(options: WireOptions): Promise<Wired> {
     signals,
     git,
     codingAgents,
+    prices,
     openDriver: options.replaced?.openDriver ?? openDriver,
+    silenceTimes: options.replaced?.silenceTimes ?? silenceTimes,
   });
 
   const handlers = {

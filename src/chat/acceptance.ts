@@ -30,6 +30,7 @@ export type Accepted = {
 type Parts = {
   replicas: Pick<ReplicaService, 'emit' | 'noteActivity'>;
   hasCredential: CredentialCheck;
+  isOfflineModelOn: boolean;
   opening: ChatOpening;
   turns: Turns;
   newId: () => string;
@@ -41,7 +42,7 @@ const MAX_QUEUED = 1_000;
 const MAX_QUEUED_BYTES = 64 * 1_048_576;
 
 export function createAcceptance(parts: Parts) {
-  const { replicas, hasCredential, opening, turns, newId, now } = parts;
+  const { replicas, hasCredential, isOfflineModelOn, opening, turns, newId, now } = parts;
 
   /** Keeps a message and says what becomes of it. The caller holds the replica, which is awake or on its way. */
   return async function accept(
@@ -54,7 +55,7 @@ export function createAcceptance(parts: Parts) {
     await requireCredential(db, row, provider);
     const { text, options } = compose(provider, body);
     const chat = chosen ?? (await opening.open(db, row, { provider, title: null }));
-    const waiting = await measureQueue(db, chat.id);
+    const waiting = await measureQueue(db, chat);
     requireRoom(waiting, { text, options });
     const messageId = newId();
     await insertMessage(db, {
@@ -69,8 +70,8 @@ export function createAcceptance(parts: Parts) {
       sender: JSON.stringify(sender),
       created_at: now(),
     });
-    const accepted = await place(db, row, chat, messageId);
-    await announce(db, row, { chat, text, accepted });
+    const { accepted, processing } = await place(db, row, chat, messageId);
+    await announce(db, row, { chat: { ...chat, processing }, text, accepted });
     await replicas.noteActivity(db, row);
     return accepted;
   };
@@ -95,7 +96,7 @@ export function createAcceptance(parts: Parts) {
   }
 
   async function requireCredential(db: Db, row: ReplicaRow, agent: CodingAgent): Promise<void> {
-    if (!needsCredential(agent)) return;
+    if (!needsCredential(agent, { isOfflineModelOn })) return;
     if (await hasCredential(db, { organizationId: row.organization_id, agent })) return;
     throw new AppError(
       'invalid_request',
@@ -104,17 +105,22 @@ export function createAcceptance(parts: Parts) {
   }
 
   /** A message runs at once when its replica is active and its chat has nothing else to do. */
-  async function place(db: Db, row: ReplicaRow, chat: store.ChatRow, messageId: string): Promise<Accepted> {
-    const chatId = chat.id;
-    if (row.state === 'active') {
-      const started = await turns.startNext(db, chat);
-      if (started) await turns.dispatch(db, row);
-      if (started?.id === messageId) return { status: 'sent', messageId, position: null, chatId };
-    } else if (row.state !== 'preparing') {
-      return { status: 'waking', messageId, position: null, chatId };
-    }
-    const { count } = await measureQueue(db, chatId);
-    return { status: 'queued', messageId, position: count - 1, chatId };
+  async function place(
+    db: Db,
+    row: ReplicaRow,
+    chat: store.ChatRow,
+    messageId: string,
+  ): Promise<{ accepted: Accepted; processing: boolean }> {
+    const known = { messageId, chatId: chat.id };
+    const started = row.state === 'active' ? await turns.startNext(db, chat) : undefined;
+    if (started) await turns.dispatch(db, row);
+    const processing = chat.processing || started !== undefined;
+    if (started?.id === messageId)
+      return { accepted: { ...known, status: 'sent', position: null }, processing };
+    if (row.state !== 'active' && row.state !== 'preparing')
+      return { accepted: { ...known, status: 'waking', position: null }, processing };
+    const { count } = await measureQueue(db, chat);
+    return { accepted: { ...known, status: 'queued', position: count - 1 }, processing };
   }
 
   async function announce(
@@ -124,16 +130,14 @@ export function createAcceptance(parts: Parts) {
   ): Promise<void> {
     const at = now();
     const change = { last_message_text: previewOf(text), last_message_at: at, updated_at: at };
-    await store.updateChat(db, chat.id, change);
+    await store.updateChat(db, chat, change);
     const { messageId, position, status, chatId } = accepted;
-    // In an active replica something runs by now: this message, or one before it.
-    const processing = chat.processing || row.state === 'active';
     await replicas.emit(db, row.id, [
       {
         type: 'chat.turn.accepted',
         payload: { chatId, messageId, queued: status !== 'sent', position },
       },
-      { type: 'chat.updated', payload: { chat: presentChat({ ...chat, ...change, processing }) } },
+      { type: 'chat.updated', payload: { chat: presentChat({ ...chat, ...change }) } },
     ]);
   }
 }

@@ -1,5 +1,8 @@
-/** What an engine's answer to a turn means: it has it, it will take it another time, or it never will. */
-export type Verdict = 'taken' | 'later' | 'refused';
+/**
+ * What becomes of a turn: the engine has it, will take it another time, or never will; or the agent is not there yet,
+ * for which nobody gives up.
+ */
+export type Verdict = 'taken' | 'later' | 'refused' | 'installing';
 
 /** The chat is busy in the engine, or the engine has too much to do. */
 const later = new Set([408, 409, 425, 429]);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Db } from '../db/database.ts';
 import type { EngineInfo, TurnRequest } from '../engine/protocol.ts';
+import { isStorableText } from '../lib/text.ts';
 import type { ReplicaRow } from '../replica/service.ts';
 import { EngineUnreachableError } from '../sandbox/engine-client.ts';
 import type { SandboxService } from '../sandbox/service.ts';
@@ -15,6 +16,7 @@ export type EngineTurns = ReturnType<typeof createEngineTurns>;
 
 const ANSWER_LIMIT_MS = 10_000;
 const interruption = z.object({ interrupted: z.literal(true) });
+const refusal = z.object({ error: z.string().max(1_000).refine(isStorableText) });
 
 export function isAddressee(row: ReplicaRow | undefined): row is Addressee {
   return row?.state === 'active' && row.sandbox_id !== null;
@@ -23,7 +25,7 @@ export function isAddressee(row: ReplicaRow | undefined): row is Addressee {
 /** Speaks with engines about turns. Null is the answer of one that cannot be reached. */
 export function createEngineTurns({ db, sandboxes }: Parts) {
   async function reach<T>(
-    { id }: Addressee,
+    { id: replicaId, sandbox_id: sandboxId }: Addressee,
     { signal, log }: Asking,
     ask: (limit: AbortSignal) => Promise<T>,
   ): Promise<T | null> {
@@ -32,7 +34,9 @@ export function createEngineTurns({ db, sandboxes }: Parts) {
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof EngineUnreachableError)) throw error;
-      log.warn({ replicaId: id, err: error }, 'chat.engine_unreachable');
+      // One that was let go meanwhile breaks off because of that, and nobody waits for its answer.
+      const sandbox = await sandboxes.find(db, sandboxId);
+      if (sandbox && !sandbox.removing_at) log.warn({ replicaId, err: error }, 'chat.engine_unreachable');
       return null;
     }
   }
@@ -40,16 +44,20 @@ export function createEngineTurns({ db, sandboxes }: Parts) {
   const post = (to: Addressee, asking: Asking, command: { path: string; body?: unknown }) =>
     reach(to, asking, (limit) => sandboxes.command(db, to.sandbox_id, { method: 'POST', ...command }, limit));
 
-  /** The status with which the engine answers to a turn. */
-  async function send(to: Addressee, body: TurnRequest, asking: Asking): Promise<number | null> {
+  /** How the engine answers to a turn, with what it says when it does not take it. */
+  async function send(
+    to: Addressee,
+    body: TurnRequest,
+    asking: Asking,
+  ): Promise<{ status: number; reason: string | null } | null> {
     const answer = await post(to, asking, { path: '/turns', body });
-    return answer?.status ?? null;
+    return answer && { status: answer.status, reason: refusal.safeParse(answer.body).data?.error ?? null };
   }
 
   /** Whether there was anything to interrupt. */
   async function interrupt(to: Addressee, id: string, asking: Asking): Promise<boolean | null> {
     const answer = await post(to, asking, { path: `/turns/${id}/interrupt` });
-    return answer && interruption.safeParse(answer.body).success;
+    return answer?.status === 200 ? interruption.safeParse(answer.body).success : null;
   }
 
   /** What the engine of the present incarnation says of itself. */
@@ -65,5 +73,11 @@ export function createEngineTurns({ db, sandboxes }: Parts) {
     return answer?.status === 200;
   }
 
-  return { send, interrupt, inspect, flush };
+  /** What the engine does not do now nobody asks for again: it costs some room on the disk. */
+  async function forgetChat(to: Addressee, chatId: string, asking: Asking): Promise<void> {
+    const command = { method: 'DELETE', path: `/chats/${chatId}` };
+    await reach(to, asking, (limit) => sandboxes.command(db, to.sandbox_id, command, limit));
+  }
+
+  return { send, interrupt, inspect, flush, forgetChat };
 }

@@ -3,7 +3,7 @@ import { isStrict } from '../contract/message.ts';
 import type { HandlerRequest, Handlers } from '../http/handler.ts';
 import type { ReplicaService } from '../replica/service.ts';
 import { wakeIfAsleep } from '../replica/wake-if-asleep.ts';
-import { presentChat, presentHistory, presentQueue } from './present.ts';
+import { presentChat, presentCommand, presentHistory, presentQueue } from './present.ts';
 import type { ChatService } from './service.ts';
 
 type Parts = { chats: ChatService; replicas: Pick<ReplicaService, 'find' | 'lock' | 'request'> };
@@ -44,6 +44,10 @@ export function chatHandlers({ chats, replicas }: Parts): Handlers<typeof chatOp
     async interruptChat({ db, caller, params, headers }) {
       const body = await chats.queue.interrupt(db, caller, { ...params, ...strictly(headers) });
       return { status: 200, body };
+    },
+    async listSlashCommands({ db, caller, params, headers }) {
+      const commands = await chats.listCommands(db, caller, { ...params, ...strictly(headers) });
+      return { status: 200, body: { commands: commands.map(presentCommand) } };
     },
     async getQueue({ db, caller, params, headers }) {
       const { processing, queue } = await chats.queue.read(db, caller, { ...params, ...strictly(headers) });

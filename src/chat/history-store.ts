@@ -56,7 +56,11 @@ export async function selectEntries(
 function entries(db: Db, { replicaId, chatId }: Scope) {
   const query = db
     .selectFrom('history_entry')
-    .innerJoin('chat', 'chat.id', 'history_entry.chat_id')
+    .innerJoin('chat', (join) =>
+      join
+        .onRef('chat.replica_id', '=', 'history_entry.replica_id')
+        .onRef('chat.id', '=', 'history_entry.chat_id'),
+    )
     .where('history_entry.replica_id', '=', replicaId)
     .where('chat.deleted_at', 'is', null);
   return chatId ? query.where('history_entry.chat_id', '=', chatId) : query;

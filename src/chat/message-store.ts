@@ -3,13 +3,15 @@ import type { z } from 'zod';
 import type { CodingAgent, imageContent } from '../contract/message.ts';
 import type { Db } from '../db/database.ts';
 import type { Message } from '../db/schema.ts';
+import type { ThinkingLevel } from '../engine/protocol.ts';
+import type { ChatRef } from './store.ts';
 
 export type MessageState = 'queued' | 'running' | 'completed' | 'failed' | 'interrupted' | 'removed';
 export type MessageOptions = {
   plan_mode: boolean;
   goal_mode: boolean;
   fast_mode: boolean;
-  thinking_level: string | null;
+  thinking_level: ThinkingLevel | null;
   model: string | null;
   images: z.output<typeof imageContent>[];
 };
@@ -35,6 +37,7 @@ const columns = [
   'message.started_at',
   'message.finished_at',
   'message.error',
+  'message.failure',
   'message.created_at',
 ] as const;
 
@@ -45,12 +48,13 @@ export async function insertMessage(db: Db, row: Insertable<Message>): Promise<v
 /** What waits in a chat, in order, and what runs in it, as of one moment. */
 export async function selectOpen(
   db: Db,
-  chatId: string,
+  chat: ChatRef,
 ): Promise<{ running: MessageRow | null; queue: MessageRow[] }> {
   const rows = await db
     .selectFrom('message')
     .select(columns)
-    .where('chat_id', '=', chatId)
+    .where('replica_id', '=', chat.replica_id)
+    .where('chat_id', '=', chat.id)
     .where('state', 'in', ['queued', 'running'])
     .orderBy('position')
     .orderBy('id')
@@ -65,7 +69,7 @@ export async function selectOpen(
 /** What the queue of a chat holds, without reading it. */
 export function measureQueue(
   db: Db,
-  chatId: string,
+  chat: ChatRef,
 ): Promise<{ count: number; bytes: number; last: number | null }> {
   return db
     .selectFrom('message')
@@ -74,7 +78,8 @@ export function measureQueue(
       sql<number>`coalesce(sum(octet_length(text) + pg_column_size(options)), 0)::float8`.as('bytes'),
       (eb) => eb.fn.max('position').as('last'),
     ])
-    .where('chat_id', '=', chatId)
+    .where('replica_id', '=', chat.replica_id)
+    .where('chat_id', '=', chat.id)
     .where('state', '=', 'queued')
     .executeTakeFirstOrThrow();
 }
@@ -82,7 +87,7 @@ export function measureQueue(
 /** Lets the first message of a chat's queue run, when none runs; undefined when there is nothing to start. */
 export async function startFirst(
   db: Db,
-  chatId: string,
+  chat: ChatRef,
 ): Promise<(MessageRow & { images: MessageOptions['images'] }) | undefined> {
   const row = await db
     .updateTable('message')
@@ -91,7 +96,8 @@ export async function startFirst(
       eb
         .selectFrom('message as first')
         .select('first.id')
-        .where('first.chat_id', '=', chatId)
+        .where('first.replica_id', '=', chat.replica_id)
+        .where('first.chat_id', '=', chat.id)
         .where('first.state', '=', 'queued')
         .orderBy('first.position')
         .orderBy('first.id')
@@ -103,7 +109,8 @@ export async function startFirst(
         exists(
           selectFrom('message as other')
             .select('other.id')
-            .where('other.chat_id', '=', chatId)
+            .where('other.replica_id', '=', chat.replica_id)
+            .where('other.chat_id', '=', chat.id)
             .where('other.state', '=', 'running'),
         ),
       ),
@@ -135,6 +142,36 @@ export async function selectTurn(
   if (key.chatId) query = query.where('message.chat_id', '=', key.chatId);
   const row = await query.executeTakeFirst();
   return row && typedTurn(row);
+}
+
+/** The chat of a replica with the message that runs in it, if any. */
+export async function selectTurnOf(
+  db: Db,
+  key: { replicaId: string; chatId: string },
+): Promise<{ provider: CodingAgent; messageId: string | null } | undefined> {
+  const row = await db
+    .selectFrom('chat')
+    .leftJoin('message', (join) =>
+      join
+        .onRef('message.replica_id', '=', 'chat.replica_id')
+        .onRef('message.chat_id', '=', 'chat.id')
+        .on('message.state', '=', 'running'),
+    )
+    .select(['chat.provider', 'message.id as message_id'])
+    .where('chat.replica_id', '=', key.replicaId)
+    .where('chat.id', '=', key.chatId)
+    .executeTakeFirst();
+  return row && { provider: row.provider as CodingAgent, messageId: row.message_id };
+}
+
+export async function selectOptions(db: Db, id: string): Promise<MessageOptions> {
+  const { options } = await db
+    .selectFrom('message')
+    .select('options')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  // Written by this noun only.
+  return options as MessageOptions;
 }
 
 export async function selectRunning(db: Db, replicaId: string): Promise<Turn[]> {
@@ -203,9 +240,9 @@ export async function hasOpen(db: Db, replicaId: string): Promise<boolean> {
 /** Active replicas in which a message from before that time could be on its way to the engine and is not. */
 export function selectReplicasDue(
   db: Db,
-  due: { before: Date; limit: number },
+  due: { before: Date; limit: number; organizationId?: string },
 ): Promise<{ id: string; host_id: string }[]> {
-  return db
+  let query = db
     .selectFrom('message')
     .innerJoin('replica', 'replica.id', 'message.replica_id')
     .select(['replica.id', 'replica.host_id'])
@@ -216,12 +253,13 @@ export function selectReplicasDue(
       const isUnsent = and([eb('message.state', '=', 'running'), eb('message.sent_at', 'is', null)]);
       const running = selectFrom('message as running')
         .select('running.id')
+        .whereRef('running.replica_id', '=', 'message.replica_id')
         .whereRef('running.chat_id', '=', 'message.chat_id')
         .where('running.state', '=', 'running');
       return or([isUnsent, and([eb('message.state', '=', 'queued'), not(exists(running))])]);
-    })
-    .limit(due.limit)
-    .execute();
+    });
+  if (due.organizationId) query = query.where('replica.organization_id', '=', due.organizationId);
+  return query.limit(due.limit).execute();
 }
 
 /** Who sent the messages, by their ids. */
@@ -239,7 +277,9 @@ export async function selectSenders(db: Db, ids: readonly string[]): Promise<Map
 function turns(db: Db) {
   return db
     .selectFrom('message')
-    .innerJoin('chat', 'chat.id', 'message.chat_id')
+    .innerJoin('chat', (join) =>
+      join.onRef('chat.replica_id', '=', 'message.replica_id').onRef('chat.id', '=', 'message.chat_id'),
+    )
     .select([...columns, 'chat.provider', 'chat.deleted_at as chat_deleted_at']);
 }
 

@@ -28,7 +28,9 @@ export function createOpening({ replicas, newId, now }: Parts) {
       created_at: at,
       updated_at: at,
     });
-    if (!chat) throw new AppError('already_exists', 'A chat with this id exists already; make another id.');
+    if (!chat) {
+      throw new AppError('already_exists', 'The replica has a chat with this id already; make another id.');
+    }
     await replicas.emit(db, row.id, [{ type: 'chat.created', payload: { chat: presentChat(chat) } }]);
     return chat;
   }

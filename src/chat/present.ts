@@ -1,3 +1,4 @@
+import type { ChatCommand } from './commands.ts';
 import type { HistoryPage } from './history.ts';
 import type { MessageRow } from './message-store.ts';
 import type { ChatRow } from './store.ts';
@@ -34,4 +35,8 @@ export function presentHistory(page: HistoryPage, { isWaking }: { isWaking: bool
     waking: isWaking,
     senders: Object.fromEntries(page.senders),
   };
+}
+
+export function presentCommand({ argumentHint, ...command }: ChatCommand) {
+  return { ...command, ...(argumentHint !== null && { argumentHint }) };
 }

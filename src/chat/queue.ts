@@ -23,7 +23,7 @@ export function createQueue({ replicas, turns, now }: Parts) {
   ): Promise<{ processing: boolean; queue: MessageRow[] }> {
     const row = await replicas.find(db, caller, key.id);
     const chat = await findChat(db, row, key);
-    const { running, queue } = await selectOpen(db, chat.id);
+    const { running, queue } = await selectOpen(db, chat);
     return { processing: running !== null, queue };
   }
 
@@ -69,7 +69,7 @@ export function createQueue({ replicas, turns, now }: Parts) {
   ): Promise<{ interrupted: boolean; queue: string[] }> {
     const row = await replicas.hold(db, caller, key.id);
     const chat = await findChat(db, row, key);
-    const { running, queue } = await selectOpen(db, chat.id);
+    const { running, queue } = await selectOpen(db, chat);
     if (running) await turns.requestInterrupt(db, row, running.id);
     return { interrupted: running !== null, queue: queue.map(({ id }) => id) };
   }
@@ -82,7 +82,7 @@ export function createQueue({ replicas, turns, now }: Parts) {
   ): Promise<Changed> {
     const row = await replicas.hold(db, caller, key.id);
     const chat = await findChat(db, row, key);
-    const changed = await make((await selectOpen(db, chat.id)).queue);
+    const changed = await make((await selectOpen(db, chat)).queue);
     if (changed.success) {
       await replicas.emit(db, row.id, [{ type: 'chat.updated', payload: { chat: presentChat(chat) } }]);
     }

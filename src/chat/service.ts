@@ -4,6 +4,7 @@ import type { Db } from '../db/database.ts';
 import { requireServed } from '../replica/admission.ts';
 import type { ReplicaRow, ReplicaService } from '../replica/service.ts';
 import { type Accepted, type CredentialCheck, createAcceptance, type MessageBody } from './acceptance.ts';
+import { createCommands } from './commands.ts';
 import { readHistory } from './history.ts';
 import { selectOpen, updateMessages } from './message-store.ts';
 import { createOpening } from './opening.ts';
@@ -19,6 +20,10 @@ export type ChatService = ReturnType<typeof createChatService>;
 type Parts = {
   replicas: Pick<ReplicaService, 'find' | 'hold' | 'emit' | 'request' | 'noteActivity' | 'noteWorkDone'>;
   hasCredential: CredentialCheck;
+  isOfflineModelOn: boolean;
+  noticeOf: Parameters<typeof createTurns>[0]['noticeOf'];
+  mayStart: Parameters<typeof createTurns>[0]['mayStart'];
+  summarizeTurn: Parameters<typeof createTurns>[0]['summarizeTurn'];
   newId: () => string;
   now: () => Date;
 };
@@ -31,6 +36,7 @@ export function createChatService(parts: Parts) {
   const opening = createOpening(parts);
   const accept = createAcceptance({ ...parts, turns, opening });
   const queue = createQueue({ replicas, turns, now });
+  const commands = createCommands({ replicas, now });
 
   /** Keeps a message and wakes the replica when it sleeps. */
   async function send(
@@ -71,20 +77,21 @@ export function createChatService(parts: Parts) {
     return opening.open(db, row, { provider, title, ...(chatId && { id: chatId }) });
   }
 
-  /** Hides a chat. Its queue is gone at once; a job interrupts the turn that runs in it. */
+  /** Hides a chat. Its queue is gone at once; jobs interrupt the turn that runs in it and let the engine forget it. */
   async function remove(db: Db, caller: Caller, key: ChatKey): Promise<void> {
     const row = await replicas.hold(db, caller, key.id);
     const chat = await findChat(db, row, key);
     const at = now();
-    const { running, queue: waiting } = await selectOpen(db, chat.id);
+    const { running, queue: waiting } = await selectOpen(db, chat);
     await updateMessages(
       db,
       waiting.map(({ id }) => id),
       { state: 'removed', finished_at: at },
     );
-    await store.updateChat(db, chat.id, { deleted_at: at, updated_at: at });
+    await store.updateChat(db, chat, { deleted_at: at, updated_at: at });
     await replicas.emit(db, row.id, [{ type: 'chat.deleted', payload: { chatId: chat.id } }]);
     if (running) await turns.requestInterrupt(db, row, running.id);
+    await turns.requestForget(db, row, chat.id);
   }
 
   /** What a replica's own answer shows of its chats. */
@@ -101,6 +108,8 @@ export function createChatService(parts: Parts) {
     remove,
     overview,
     queue,
+    listCommands: commands.list,
+    keepCommands: commands.keep,
     readHistory,
     turns,
     report: turns.report,

@@ -6,6 +6,8 @@ import type { Chat } from '../db/schema.ts';
 /** A chat, and whether a turn runs in it. */
 export type ChatRow = Omit<Selectable<Chat>, 'provider'> & { provider: CodingAgent; processing: boolean };
 type Key = { replicaId: string; id: string };
+/** What names a chat: callers may make ids, so one id may be that of chats in several replicas. */
+export type ChatRef = Pick<ChatRow, 'replica_id' | 'id'>;
 
 /** The chats of a replica that were not deleted, in the order in which they were opened. */
 export async function selectChats(db: Db, replicaId: string): Promise<ChatRow[]> {
@@ -27,19 +29,24 @@ export async function selectChat(db: Db, { replicaId, id }: Key): Promise<ChatRo
   return row && typed(row);
 }
 
-/** Nothing when the id is taken. */
+/** Nothing when another chat of the replica has the id. */
 export async function insertChat(db: Db, row: Insertable<Chat>): Promise<ChatRow | undefined> {
   const made = await db
     .insertInto('chat')
     .values(row)
-    .onConflict((conflict) => conflict.column('id').doNothing())
+    .onConflict((conflict) => conflict.columns(['replica_id', 'id']).doNothing())
     .returningAll()
     .executeTakeFirst();
   return made && typed({ ...made, processing: false });
 }
 
-export async function updateChat(db: Db, id: string, change: Updateable<Chat>): Promise<void> {
-  await db.updateTable('chat').set(change).where('id', '=', id).execute();
+export async function updateChat(db: Db, chat: ChatRef, change: Updateable<Chat>): Promise<void> {
+  await db
+    .updateTable('chat')
+    .set(change)
+    .where('replica_id', '=', chat.replica_id)
+    .where('id', '=', chat.id)
+    .execute();
 }
 
 function chats(db: Db) {
@@ -52,6 +59,7 @@ function chats(db: Db) {
           eb
             .selectFrom('message')
             .select('message.id')
+            .whereRef('message.replica_id', '=', 'chat.replica_id')
             .whereRef('message.chat_id', '=', 'chat.id')
             .where('message.state', '=', 'running'),
         )

@@ -5,8 +5,10 @@
  * when a sandbox starts anew and the turn had not begun. Whoever calls these functions holds the replica's row, so
  * that accepting, reordering, starting and ending come one after the other.
  */
+import type { CodingAgent } from '../contract/message.ts';
 import type { Db } from '../db/database.ts';
-import type { EngineReport } from '../engine/protocol.ts';
+import type { EngineReport, TurnFailureKind } from '../engine/protocol.ts';
+import type { TurnSummary } from '../pull-request/turn-summary.ts';
 import type { ReplicaEvent, ReplicaRow, ReplicaService } from '../replica/service.ts';
 import { hostTask } from '../sandbox/host.ts';
 import { enqueue } from '../work/enqueue.ts';
@@ -15,18 +17,29 @@ import { keepWithin } from './history-bound.ts';
 import { insertEntry } from './history-store.ts';
 import * as messages from './message-store.ts';
 import { presentChat } from './present.ts';
-import { selectChat, updateChat } from './store.ts';
+import { type ChatRef, selectChat, updateChat } from './store.ts';
 import { userEntry } from './user-entry.ts';
 
 export type TurnReport = Extract<EngineReport, { type: `turn.${string}` }>;
-export type Outcome = { state: 'completed' | 'failed' | 'interrupted'; error: string | null };
+export type Outcome = {
+  state: 'completed' | 'failed' | 'interrupted';
+  error: string | null;
+  failure?: TurnFailureKind | null | undefined;
+};
 type Parts = {
   replicas: Pick<ReplicaService, 'emit' | 'noteActivity' | 'noteWorkDone'>;
+  /** What the end of a turn tells of repositories and pull requests. */
+  summarizeTurn(db: Db, key: { replicaId: string; messageId: string }): Promise<TurnSummary>;
+  /** Whether the agents of a replica may go on; what is queued waits otherwise. */
+  mayStart(db: Db, replicaId: string): Promise<boolean>;
+  /** What those who watch a turn have to know before anything else. */
+  noticeOf(db: Db, key: { organizationId: string; agent: CodingAgent }): Promise<string | null>;
   now: () => Date;
 };
 
 export const DISPATCH_TASK = 'chat.dispatch';
 export const INTERRUPT_TASK = 'chat.interrupt';
+export const FORGET_TASK = 'chat.forget';
 
 const MAX_ENTRY_BYTES = 1_048_576;
 /** Streams carry less of a message than the history. */
@@ -36,13 +49,14 @@ const DUE_AFTER_MS = 15_000;
 
 export type Turns = ReturnType<typeof createTurns>;
 
-export function createTurns({ replicas, now }: Parts) {
+export function createTurns({ replicas, noticeOf, mayStart, summarizeTurn, now }: Parts) {
   /** Takes the next message of a chat out of the queue, when none runs in it. */
   async function startNext(
     db: Db,
-    chat: { id: string; provider: Parameters<typeof userEntry>[0] },
+    chat: ChatRef & { provider: CodingAgent },
   ): Promise<messages.MessageRow | undefined> {
-    const started = await messages.startFirst(db, chat.id);
+    if (!(await mayStart(db, chat.replica_id))) return undefined;
+    const started = await messages.startFirst(db, chat);
     if (!started) return undefined;
     const { images, ...message } = started;
     const entry = userEntry(chat.provider, { messageId: message.id, text: message.text, images });
@@ -82,7 +96,11 @@ export function createTurns({ replicas, now }: Parts) {
     const turn = await messages.selectTurn(db, { replicaId: row.id, id, chatId });
     if (turn?.state !== 'running') return;
     if (type === 'turn.finished') {
-      await finish(db, row, turn, { state: payload.outcome, error: payload.error });
+      await finish(db, row, turn, {
+        state: payload.outcome,
+        error: payload.error,
+        failure: payload.failure,
+      });
       return;
     }
     if (type === 'turn.started') {
@@ -99,8 +117,19 @@ export function createTurns({ replicas, now }: Parts) {
     await messages.updateMessages(db, [turn.id], { started_at: at, sent_at: turn.sent_at ?? at });
     await replicas.noteActivity(db, row);
     if (turn.isChatDeleted) return;
-    const payload = { chatId: turn.chat_id, messageId: turn.id };
-    await replicas.emit(db, row.id, [{ type: 'chat.turn.started', payload }]);
+    const chatId = turn.chat_id;
+    const notice = await noticeOf(db, { organizationId: row.organization_id, agent: turn.provider });
+    await replicas.emit(db, row.id, [
+      { type: 'chat.turn.started', payload: { chatId, messageId: turn.id } },
+      ...(notice === null
+        ? []
+        : [
+            {
+              type: 'chat.turn.delta' as const,
+              payload: { chatId, event: { type: 'notice', text: notice } },
+            },
+          ]),
+    ]);
   }
 
   /** A whole message of the agent: the history keeps it, and streams show it like any other piece. */
@@ -132,13 +161,14 @@ export function createTurns({ replicas, now }: Parts) {
     await messages.updateMessages(db, [turn.id], {
       state: outcome.state,
       error: outcome.error,
+      failure: outcome.failure ?? null,
       finished_at: now(),
     });
     const chat = await selectChat(db, { replicaId: row.id, id: turn.chat_id });
     if (chat) {
       const next = row.state === 'active' ? await startNext(db, chat) : undefined;
       const updated = { ...chat, updated_at: now(), processing: next !== undefined };
-      await updateChat(db, chat.id, { updated_at: updated.updated_at });
+      await updateChat(db, chat, { updated_at: updated.updated_at });
       await replicas.emit(db, row.id, [
         ...(await endEvents(db, turn, outcome)),
         { type: 'chat.updated', payload: { chat: presentChat(updated) } },
@@ -156,16 +186,22 @@ export function createTurns({ replicas, now }: Parts) {
       const message = outcome.error ?? 'The agent failed without a reason.';
       events.push({
         type: 'error',
-        payload: { code: 'turn_failed', message, details: { chatId, messageId: turn.id } },
+        payload: {
+          code: outcome.failure ?? 'turn_failed',
+          message,
+          details: { chatId, messageId: turn.id },
+        },
       });
     }
     if (outcome.state === 'interrupted') {
-      const { queue } = await messages.selectOpen(db, chatId);
+      const { queue } = await messages.selectOpen(db, { replica_id: turn.replica_id, id: chatId });
       const payload = { chatId, interrupted: true, queue: queue.map(({ id }) => id) };
       events.push({ type: 'chat.interrupted', payload });
     }
     const isComplete = outcome.state === 'completed';
-    events.push({ type: 'chat.turn.completed', payload: { chatId, isComplete } });
+    const key = { replicaId: turn.replica_id, messageId: turn.id };
+    const payload = { chatId, isComplete, messageId: turn.id, ...(await summarizeTurn(db, key)) };
+    events.push({ type: 'chat.turn.completed', payload });
     return events;
   }
 
@@ -228,6 +264,17 @@ export function createTurns({ replicas, now }: Parts) {
     });
   }
 
+  /** Adds the job that lets the engine forget a deleted chat; a replica that is not awake is not woken for it. */
+  async function requestForget(db: Db, row: ReplicaRow, chatId: string): Promise<void> {
+    if (row.state !== 'active') return;
+    await enqueue(db, {
+      name: hostTask(FORGET_TASK, row.host_id),
+      payload: { replica_id: row.id, chat_id: chatId },
+      key: `${FORGET_TASK}:${chatId}`,
+      queue: `chat:${row.id}`,
+    });
+  }
+
   /** Adds the jobs that are missing, whatever became of them; answers how many. */
   async function requestDue(db: Db): Promise<number> {
     const at = now();
@@ -235,6 +282,13 @@ export function createTurns({ replicas, now }: Parts) {
     const due = await messages.selectReplicasDue(db, { before, limit: DUE_BATCH });
     for (const row of due) await dispatch(db, row, { tries: 0, runAt: at });
     return due.length;
+  }
+
+  /** Lets what waits in an organization begin, now that it may. What is beyond the batch follows within a minute. */
+  async function dispatchWaiting(db: Db, organizationId: string): Promise<void> {
+    const before = new Date(now().getTime() + 1);
+    const waiting = await messages.selectReplicasDue(db, { before, limit: DUE_BATCH, organizationId });
+    for (const row of waiting) await dispatch(db, row);
   }
 
   return {
@@ -248,8 +302,11 @@ export function createTurns({ replicas, now }: Parts) {
     giveUp,
     dispatch,
     requestInterrupt,
+    requestForget,
     requestDue,
+    dispatchWaiting,
     find: messages.selectTurn,
+    turnOf: messages.selectTurnOf,
     markSent: (db: Db, id: string) => messages.markSent(db, id, now()),
   };
 }

@@ -1,34 +1,36 @@
 import { z } from 'zod';
 import type { Db } from '../db/database.ts';
 import { transact } from '../db/transact.ts';
-import type { TurnRequest } from '../engine/protocol.ts';
 import type { ReplicaRow, ReplicaService } from '../replica/service.ts';
 import { EngineUnreachableError } from '../sandbox/engine-client.ts';
 import { hostTask } from '../sandbox/host.ts';
 import type { SandboxService } from '../sandbox/service.ts';
 import type { Schedule } from '../work/schedule.ts';
 import { defineTask, type TaskContext, type Tasks } from '../work/task.ts';
-import { runnerOf } from './agent.ts';
 import { retryDelayMs, type Verdict, verdictOf } from './delivery.ts';
 import { type Addressee, createEngineTurns, isAddressee } from './engine-turns.ts';
 import { createLostTurns, LOST_TASK } from './lost-turns.ts';
 import type { Turn } from './message-store.ts';
 import type { ChatService } from './service.ts';
-import { DISPATCH_TASK, INTERRUPT_TASK, type Outcome } from './turns.ts';
+import type { ComposeTurn } from './turn-request.ts';
+import { DISPATCH_TASK, FORGET_TASK, INTERRUPT_TASK, type Outcome } from './turns.ts';
 
 type Parts = {
   db: Db;
   chats: Pick<ChatService, 'turns'>;
-  replicas: Pick<ReplicaService, 'lock' | 'read'>;
+  replicas: Pick<ReplicaService, 'lock' | 'read' | 'emit'>;
   sandboxes: Pick<SandboxService, 'command' | 'find' | 'inspect' | 'hostId'>;
+  composeTurn: ComposeTurn;
   now: () => Date;
 };
 
+const INSTALLING_MS = 1_000;
 const INTERRUPTED: Outcome = { state: 'interrupted', error: null };
 
 /** Hands running messages to engines. Jobs of one replica come one after the other, on the host of its sandbox. */
-export function chatTasks({ db, chats: { turns }, replicas, sandboxes, now }: Parts): Tasks {
+export function chatTasks({ db, chats: { turns }, replicas, sandboxes, composeTurn, now }: Parts): Tasks {
   const engine = createEngineTurns({ db, sandboxes });
+  const announced = new Set<string>();
   const lost = createLostTurns({ db, turns, replicas, engine, now });
 
   async function dispatch(replicaId: string, tries: number, context: TaskContext): Promise<void> {
@@ -41,6 +43,10 @@ export function chatTasks({ db, chats: { turns }, replicas, sandboxes, now }: Pa
     const sent = due.toSend.map((turn) => deliver(row, turn, { tries, context }));
     const ended = due.toInterrupt.map((turn) => interrupt(row, turn, context));
     const verdicts = await Promise.all([...sent, ...ended]);
+    if (verdicts.includes('installing') && !verdicts.includes('later')) {
+      await turns.dispatch(db, row, { tries, runAt: new Date(now().getTime() + INSTALLING_MS) });
+      return;
+    }
     if (!verdicts.includes('later')) return;
     const waitMs = retryDelayMs(tries);
     // Whoever cannot be reached for so long is found lost, and its successor is sent the messages.
@@ -54,14 +60,19 @@ export function chatTasks({ db, chats: { turns }, replicas, sandboxes, now }: Pa
     turn: Turn,
     { tries, context }: { tries: number; context: TaskContext },
   ): Promise<Verdict> {
-    const body: TurnRequest = {
-      id: turn.id,
-      chatId: turn.chat_id,
-      agent: runnerOf(turn.provider),
-      message: turn.text,
-    };
-    const status = await engine.send(row, body, context);
-    if (status === null) return 'later';
+    const composed = await composeTurn(db, turn, context.signal);
+    if (composed === 'installing') {
+      await announceInstalling(row, turn);
+      return composed;
+    }
+    announced.delete(turn.id);
+    if ('refusal' in composed) {
+      await end(row, turn.id, { state: 'failed', error: composed.refusal });
+      return 'refused';
+    }
+    const answer = await engine.send(row, composed.request, context);
+    if (answer === null) return 'later';
+    const { status, reason } = answer;
     const verdict = verdictOf(status);
     if (verdict === 'taken') {
       await transact(db, async (tx) => {
@@ -73,9 +84,22 @@ export function chatTasks({ db, chats: { turns }, replicas, sandboxes, now }: Pa
     }
     context.log.warn({ replicaId: row.id, messageId: turn.id, status, tries }, 'chat.turn_not_taken');
     if (verdict === 'later' && retryDelayMs(tries) !== null) return verdict;
-    const error = `The engine did not take the message (it answered ${status}); send it again.`;
+    const said = reason === null ? '' : ` It says: ${reason}`;
+    const error = `The engine did not take the message (it answered ${status}); send it again.${said}`;
     await end(row, turn.id, { state: 'failed', error });
     return 'refused';
+  }
+
+  /** Those who watch are told once why nothing happens. */
+  async function announceInstalling(row: Addressee, { id, chat_id: chatId, provider }: Turn): Promise<void> {
+    if (announced.has(id)) return;
+    announced.add(id);
+    const text = `${provider} is being installed on this machine, which happens once and takes a minute or so.`;
+    const payload = { chatId, event: { type: 'notice', text } };
+    await transact(db, async (tx) => {
+      await replicas.lock(tx, row.id);
+      await replicas.emit(tx, row.id, [{ type: 'chat.turn.delta', payload }]);
+    });
   }
 
   /** What the engine has is ended by the engine, and reported by it; what it does not know ends here. */
@@ -112,7 +136,16 @@ export function chatTasks({ db, chats: { turns }, replicas, sandboxes, now }: Pa
     if (verdict === 'later') throw new EngineUnreachableError('The engine cannot be reached.');
   }
 
+  async function forget(
+    { replica_id, chat_id }: { replica_id: string; chat_id: string },
+    context: TaskContext,
+  ): Promise<void> {
+    const row = await replicas.read(db, replica_id);
+    if (isAddressee(row)) await engine.forgetChat(row, chat_id, context);
+  }
+
   async function end(row: ReplicaRow, messageId: string, outcome: Outcome): Promise<void> {
+    announced.delete(messageId);
     await transact(db, async (tx) => {
       const held = await replicas.lock(tx, row.id);
       const turn = await turns.find(tx, { replicaId: row.id, id: messageId });
@@ -131,6 +164,11 @@ export function chatTasks({ db, chats: { turns }, replicas, sandboxes, now }: Pa
       name: hostTask(INTERRUPT_TASK, hostId),
       payload: z.object({ replica_id: z.guid(), message_id: z.guid() }),
       run: interruptOne,
+    }),
+    defineTask({
+      name: hostTask(FORGET_TASK, hostId),
+      payload: z.object({ replica_id: z.guid(), chat_id: z.guid() }),
+      run: forget,
     }),
     defineTask({
       name: hostTask(LOST_TASK, hostId),

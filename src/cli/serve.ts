@@ -50,6 +50,11 @@ function onFirstSignal(): AbortSignal {
   return stopping.signal;
 }
 
+const offlineWarning = `
+*** OFFLINE MODEL: claude, codex and opencode speak to a scripted model without intelligence until the organization sets a
+*** credential (PUT /v1/organization/coding-agents/{agent}). REPLICA_OFFLINE_MODEL=false switches it off.
+`;
+
 function welcome({ baseUrl, firstStart }: Service, config: Config, startMs: number): string {
   const bootstrapFile = path.join(config.dataDir, 'bootstrap.json');
   const credentials = firstStart
@@ -66,7 +71,7 @@ First start: these are shown once and kept in ${path.relative(process.cwd(), boo
   const key = existsSync(bootstrapFile) ? `$(node -p 'require("${bootstrapFile}").api_key')` : 'rs_org_…';
   return `
 Replica Service answers at ${baseUrl} (started in ${Math.round(startMs)} ms).
-${credentials}
+${config.offlineModel ? offlineWarning : ''}${credentials}
 Try next, in another terminal:
 
   export KEY=${key}

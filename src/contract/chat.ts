@@ -123,7 +123,7 @@ export const chatOperations = {
     body: z.object({
       provider: codingAgent,
       title: text(200).nullable().optional(),
-      id: id.optional().describe('An id made by the caller.'),
+      id: id.optional().describe('An id made by the caller, which no chat of the replica has had.'),
     }),
     answers: { 201: chat },
     errors: ['invalid_state', 'already_exists', 'limit_reached'],
@@ -150,6 +150,27 @@ export const chatOperations = {
       200: z.object({
         interrupted: z.boolean().describe('Whether a turn was running.'),
         queue: z.array(id).describe('The messages that still wait.'),
+      }),
+    },
+  },
+  listSlashCommands: {
+    ...ofChats,
+    method: 'GET',
+    path: '/v1/replica/{id}/chats/{chatId}/slash-commands',
+    summary: 'List what can be written after a slash in a chat',
+    description: "The service's own words, and those of the agent once it has worked in the replica.",
+    params: chatParams,
+    headers,
+    answers: {
+      200: z.object({
+        commands: z.array(
+          z.object({
+            command: z.string().describe('Without the slash.'),
+            description: z.string(),
+            argumentHint: z.string().optional(),
+            providers: z.array(codingAgent),
+          }),
+        ),
       }),
     },
   },

@@ -47,7 +47,22 @@ const payloads = {
     chatId: id,
     event: z.record(z.string(), z.unknown()).describe("The agent's own message, or a piece of it."),
   }),
-  'chat.turn.completed': z.looseObject({ chatId: id, isComplete: z.boolean() }),
+  'chat.turn.completed': z.looseObject({
+    chatId: id,
+    isComplete: z.boolean(),
+    messageId: id.optional(),
+    repository_statuses: z
+      .array(
+        z.looseObject({
+          repository: z.string(),
+          branch: z.string().nullable(),
+          default_branch: z.string().nullable(),
+          pr_urls: z.array(z.string()),
+        }),
+      )
+      .optional(),
+    pr_urls: z.array(z.string()).optional().describe('Of pull requests that were opened in the turn.'),
+  }),
   'chat.interrupted': z.looseObject({ chatId: id, interrupted: z.boolean(), queue: z.array(id) }),
   'hooks.started': hooks,
   'hooks.progress': hooks,

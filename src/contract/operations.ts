@@ -6,9 +6,11 @@ import { egressOperations } from './egress.ts';
 import { environmentOperations } from './environment.ts';
 import { environmentFileOperations } from './environment-file.ts';
 import { eventOperations } from './event.ts';
+import { gitHostOperations } from './git-host.ts';
 import { hookOperations } from './hook.ts';
 import { hookLogOperations } from './hook-log.ts';
 import { mcpOperations } from './mcp.ts';
+import { modelUsageOperations } from './model-usage.ts';
 import type { Operation } from './operation.ts';
 import { previewOperations } from './preview.ts';
 import { replicaOperations } from './replica.ts';
@@ -45,6 +47,8 @@ export const operations = {
   ...repositorySetOperations,
   ...repositoryCredentialOperations,
   ...codingAgentOperations,
+  ...gitHostOperations,
+  ...modelUsageOperations,
   ...usageOperations,
   ...accountOperations,
 } as const satisfies Record<string, Operation>;

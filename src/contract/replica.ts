@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { id, isStorableJson, pageQuery, success, text, time } from './common.ts';
 import { codingAgent, MESSAGE_BODY_LIMIT, messageOptions, messageText } from './message.ts';
+import { dollars } from './model-usage.ts';
 import type { Operation } from './operation.ts';
 
 const lifecyclePolicy = z.enum(['default', 'delete_when_done', 'delete_after_inactivity']);
@@ -14,6 +15,9 @@ const workspaceConfig = z
     capabilities: z.looseObject({ pr_followups: z.boolean().optional() }).optional(),
     preferences: z.looseObject({ keep_open_on_pr_merge: z.boolean().optional() }).optional(),
     provisioning_error: z.looseObject({ message: z.string().optional() }).optional(),
+    model_budget_usd: dollars
+      .optional()
+      .describe('What the agents may spend on models to begin with; `model-budget` changes it.'),
   })
   .refine((config) => isStorableJson(config, 65_536), {
     error: 'must be at most 65,536 characters of JSON without NUL characters or lone surrogates',

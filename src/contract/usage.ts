@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { time } from './common.ts';
+import { tokens } from './model-usage.ts';
 import type { Operation } from './operation.ts';
 
 /** A date alone is its first moment in UTC. */
@@ -20,7 +21,7 @@ export const usageOperations = {
     method: 'GET',
     path: '/v1/usage',
     tag: 'Usage',
-    summary: 'Read how long replicas were awake and what it costs',
+    summary: 'Read how long replicas were awake, what models were asked for, and what it costs',
     description: [
       'A replica is billed from when it is active until it is not: each such stretch is rounded up to whole minutes, at the',
       'rate of its size. A minute counts where it begins, so what adjacent windows say adds up to what one over both of them',
@@ -37,7 +38,12 @@ export const usageOperations = {
         start: time,
         end: time,
         group_by: usageGroup,
-        total: z.object(counted),
+        total: z.object({
+          ...counted,
+          models: z
+            .object(tokens)
+            .describe('What was asked of models within the window, and what that costs besides.'),
+        }),
         groups: z
           .array(
             z.object({

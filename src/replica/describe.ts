@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { CodingAgent } from '../contract/message.ts';
 import type { replicaOperations } from '../contract/replica.ts';
 import type { Db } from '../db/database.ts';
 import type { HookRunRow, HookRunService } from '../hook-run/service.ts';
@@ -9,13 +10,14 @@ type Environment = NonNullable<Details['environment']>;
 type Parts = {
   hookRuns: Pick<HookRunService, 'runsOf'>;
   codingAgents: {
-    list(db: Db, tenant: { organizationId: string }): Promise<{ agent: string; configured: boolean }[]>;
+    list(db: Db, tenant: { organizationId: string }): Promise<{ agent: CodingAgent; configured: boolean }[]>;
   };
+  offline: { answers(db: Db, key: { organizationId: string; agent: CodingAgent }): Promise<boolean> };
   replicas: Pick<ReplicaService, 'repositoriesOf'>;
 };
 
 /** What `include=environment` shows that the engine does not know: the organization's agents and how hooks ended. */
-export function createDescribeEnvironment({ hookRuns, codingAgents, replicas }: Parts) {
+export function createDescribeEnvironment({ hookRuns, codingAgents, offline, replicas }: Parts) {
   return async function describe(
     db: Db,
     row: ReplicaRow,
@@ -34,13 +36,15 @@ export function createDescribeEnvironment({ hookRuns, codingAgents, replicas }: 
           (run) => run.phase === phase && run.type === type && run.repository_name === repository,
         ),
       );
+    const described = await Promise.all(
+      agents.map(async ({ agent, configured }) => {
+        const key = { organizationId: row.organization_id, agent };
+        const method = configured ? 'api_key' : (await offline.answers(db, key)) ? 'offline_model' : null;
+        return [agent, { available: method !== null, auth_method: method }] as const;
+      }),
+    );
     return {
-      coding_agents: Object.fromEntries(
-        agents.map(({ agent, configured }) => [
-          agent,
-          { available: configured, auth_method: configured ? 'api_key' : null },
-        ]),
-      ) as Environment['coding_agents'],
+      coding_agents: Object.fromEntries(described) as Environment['coding_agents'],
       hooks: {
         global_warm_hook: stateOf('warm', 'global'),
         repositories: repositories.map(({ name }) => ({

@@ -13,6 +13,7 @@ export const belongings = [
   'replica_step',
   'egress_contact',
   'preview',
+  'agent_command',
   'replica_event',
 ] as const satisfies (keyof DB)[];
 

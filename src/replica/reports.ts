@@ -16,6 +16,7 @@ type Parts = {
   hookRuns: Pick<HookRunService, 'report' | 'append'>;
   chats: {
     report(db: Db, row: ReplicaRow, event: TurnEvent): Promise<void>;
+    keepCommands(db: Db, row: ReplicaRow, commands: EventOf<'agent.commands'>['payload']): Promise<void>;
     onBooted(db: Db, row: ReplicaRow): Promise<void>;
   };
   newId: () => string;
@@ -80,6 +81,8 @@ export function createReplicaReports({ replicas, hookRuns, chats, newId, now }: 
         await storeStates(taking, event.payload.repositories);
         news.push(await describeStates(taking, 'repo.status.changed'));
         return;
+      case 'agent.commands':
+        return chats.keepCommands(db, row, event.payload);
       default:
         await tell(taking);
         return chats.report(db, row, event);

@@ -5,6 +5,7 @@ import type { replicaOperations } from '../contract/replica.ts';
 import type { Db } from '../db/database.ts';
 import { afterCommit } from '../db/transact.ts';
 import type { EnvironmentService } from '../environment/service.ts';
+import { toMicros } from '../model/micros.ts';
 import type { RepositoryService } from '../repository/service.ts';
 import { hostTask } from '../sandbox/host.ts';
 import type { Sealer } from '../secret/seal.ts';
@@ -88,6 +89,7 @@ export function createReplicaService(parts: Parts) {
     const at = now();
     const webhook = typeof body.webhook_url === 'string' ? { url: body.webhook_url } : body.webhook_url;
     const secret = webhook && 'secret' in webhook ? webhook.secret : undefined;
+    const budget = body.config?.model_budget_usd;
     const row = await store.insertReplica(db, {
       id,
       organization_id: caller.organizationId,
@@ -101,6 +103,7 @@ export function createReplicaService(parts: Parts) {
       lifecycle_policy: body.lifecycle_policy,
       size: body.size ?? null,
       config: JSON.stringify(ownConfig(body.config)),
+      model_budget_micros: budget === undefined ? null : toMicros(budget),
       webhook_url: webhook?.url ?? null,
       webhook_secret: secret ? sealer.seal(secret, sealedContext('replica', 'webhook_secret', id)) : null,
       host_id: hostId,

@@ -4,7 +4,13 @@ import type { Replica, ReplicaRepository, ReplicaStep } from '../db/schema.ts';
 import type { ReplicaState } from './lifecycle.ts';
 
 export type ReplicaRow = Omit<Selectable<Replica>, 'state'> & { state: ReplicaState };
-export type ReplicaRepositoryRow = Omit<Selectable<ReplicaRepository>, 'diff' | 'is_diff_cut' | 'updated_at'>;
+export type ReplicaRepositoryRow = Omit<
+  Selectable<ReplicaRepository>,
+  'diff' | 'is_diff_cut' | 'updated_at'
+> & {
+  /** Addresses of the pull requests that come from the replica. */
+  pr_urls: string[];
+};
 export type ReplicaStepRow = Selectable<ReplicaStep>;
 type Key = { organizationId: string; id: string };
 
@@ -114,6 +120,12 @@ export async function insertRepositories(db: Db, rows: Insertable<ReplicaReposit
   await db.insertInto('replica_repository').values(rows).execute();
 }
 
+const pullRequestUrls = sql<string[]>`(
+  select coalesce(array_agg(url order by number), '{}') from replica_pull_request
+  where replica_pull_request.replica_id = replica_repository.replica_id
+    and replica_pull_request.repository_id = replica_repository.repository_id
+)`.as('pr_urls');
+
 /** What replicas have checked out, in order. Diffs are large and only for who asks for them. */
 export function selectRepositories(db: Db, replicaIds: readonly string[]): Promise<ReplicaRepositoryRow[]> {
   if (replicaIds.length === 0) return Promise.resolve([]);
@@ -133,7 +145,7 @@ export function selectRepositories(db: Db, replicaIds: readonly string[]): Promi
       'removed',
       'start_hooks_completed',
       'shadow_problem',
-      'pr_urls',
+      pullRequestUrls,
     ])
     .where('replica_id', 'in', replicaIds)
     .orderBy('position')

@@ -141,6 +141,8 @@ function planMcpServers(layers: readonly (readonly Mcp[])[]): {
   const problems: string[] = [];
   for (const mcp of layerBy(layers, ({ name }) => name)) {
     const server = toMcpServer(mcp);
+    if (server?.transport === 'sse')
+      problems.push(`Codex works without the MCP server ${quoted(mcp.name)}: it does not speak SSE.`);
     if (server) servers[mcp.name] = server;
     else problems.push(`The MCP server ${quoted(mcp.name)} is left out, because its config does not fit.`);
   }

@@ -40,6 +40,7 @@ it.each([true, false])(
       skills: [],
       mcpServers: {},
       systemPrompt: 'Be brief.',
+      warnings: ['A skill is missing.'],
       hooks,
       failOn: 'warm_hook',
       gitIdentity: { name: 'Replica Service', email: 'replica@localhost' },

@@ -12,11 +12,12 @@ type Boot = {
 
 /** The plan of a workspace as an engine is given it for one boot. */
 export function toBootPlan(plan: WorkspacePlan, { id, hooks, failOn, restore }: Boot): BootPlan {
-  const { problems: _problems, defaultBranches: _branches, ...workspace } = plan;
+  const { problems: warnings, defaultBranches: _branches, ...workspace } = plan;
   return {
     ...workspace,
     id,
     repositories: plan.repositories.map((repository) => ({ ...repository, restore })),
+    warnings,
     hooks,
     failOn,
     gitIdentity: { name: 'Replica Service', email: 'replica@localhost' },

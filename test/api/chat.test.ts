@@ -302,12 +302,15 @@ describe('chats', () => {
     expect((await org.call('DELETE', `${path}/chats/${opened.body.id}`)).status).toBe(404);
   });
 
-  test('may have an id of the caller, once', async () => {
+  test('may have an id of the caller, once in a replica', async () => {
     const path = await replica();
     const id = newId();
     expect((await org.call('POST', `${path}/chats`, { provider: 'claude', id })).body).toMatchObject({ id });
-    const again = await org.call('POST', `${await replica()}/chats`, { provider: 'claude', id });
+    const again = await org.call('POST', `${path}/chats`, { provider: 'claude', id });
     expect(refusal(again)).toEqual([409, 'already_exists']);
+    expect((await org.call('DELETE', `${path}/chats/${id}`)).status).toBe(200);
+    const late = await org.call('POST', `${path}/chats`, { provider: 'claude', id });
+    expect(refusal(late)).toEqual([409, 'already_exists']);
     expect(refusal(await org.call('POST', `${path}/chats`, { provider: 'gpt' }))).toEqual([
       400,
       'invalid_request',

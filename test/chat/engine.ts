@@ -20,6 +20,7 @@ export function createStandInEngine() {
   let isReachable = true;
   let refusal: number | null = null;
   let breaksOffAfterTaking = false;
+  let stumbles = false;
 
   function take(turn: TurnRequest): Answer {
     if (turns.has(turn.id)) return { status: 202, body: null };
@@ -57,6 +58,8 @@ export function createStandInEngine() {
     },
     /** The ids of turns that a caller asked to interrupt. */
     interrupts: [] as string[],
+    /** The ids of chats that it was asked to forget. */
+    forgotten: [] as string[],
     /** How often it was asked what it is, and how often to bring out what it said. */
     looks: 0,
     flushes: 0,
@@ -65,9 +68,16 @@ export function createStandInEngine() {
       const interrupted = /^\/turns\/(.+)\/interrupt$/.exec(path)?.[1];
       if (interrupted) {
         this.interrupts.push(interrupted);
-        return interrupt(interrupted);
+        if (!stumbles) return interrupt(interrupted);
+        stumbles = false;
+        return { status: 500, body: { error: 'The engine could not do it.' } };
       }
       const asked = `${method} ${path}`;
+      const forgotten = /^DELETE \/chats\/(.+)$/.exec(asked)?.[1];
+      if (forgotten) {
+        this.forgotten.push(forgotten);
+        return { status: 204, body: null };
+      }
       if (asked === 'GET /') {
         this.looks += 1;
         return { status: 200, body: describe() };
@@ -79,7 +89,7 @@ export function createStandInEngine() {
         return { status: 200, body: {} };
       }
       if (asked !== 'POST /turns') return { status: 404, body: null };
-      if (refusal !== null) return { status: refusal, body: null };
+      if (refusal !== null) return { status: refusal, body: { error: 'The engine has a reason.' } };
       const answer = take(body as TurnRequest);
       if (!breaksOffAfterTaking) return answer;
       breaksOffAfterTaking = false;
@@ -113,6 +123,10 @@ export function createStandInEngine() {
     /** Takes the next turn and breaks off before it answers. */
     breakOffOnce(): void {
       breaksOffAfterTaking = true;
+    },
+    /** Fails to do the next interruption that it is asked for. */
+    stumbleOnce(): void {
+      stumbles = true;
     },
     /** Forgets everything, like an engine on a new disk. */
     forget(): void {

@@ -4,12 +4,15 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { vi } from 'vitest';
 import type { Caller } from '../../src/account/caller.ts';
+import { createFetchImages } from '../../src/chat/fetch-image.ts';
 import { type ChatService, createChatService, type TurnReport } from '../../src/chat/service.ts';
+import { createComposeTurn } from '../../src/chat/turn-request.ts';
 import { chatTasks } from '../../src/chat/worker.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import { transact } from '../../src/db/transact.ts';
 import { engineInfo, type TurnRequest } from '../../src/engine/protocol.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { createSummarizeTurn } from '../../src/pull-request/turn-summary.ts';
 import type { ReplicaState } from '../../src/replica/lifecycle.ts';
 import { createReplicaService } from '../../src/replica/service.ts';
 import { insertSandbox, selectSandbox } from '../../src/sandbox/store.ts';
@@ -58,7 +61,22 @@ export async function openStage() {
     newId,
     now,
   });
-  const chats: ChatService = createChatService({ replicas, hasCredential: async () => true, newId, now });
+  const chats: ChatService = createChatService({
+    replicas,
+    hasCredential: async () => true,
+    isOfflineModelOn: false,
+    noticeOf: async () => null,
+    mayStart: async () => true,
+    summarizeTurn: createSummarizeTurn({ replicas }),
+    newId,
+    now,
+  });
+  const composeTurn = createComposeTurn({
+    settings: { runner: 'scripted', silenceMs: 60_000, durationMs: 60_000 },
+    programs: { request: () => 'installed', folderOf: (agent) => agent },
+    credentialOf: async () => null,
+    fetchImages: createFetchImages({ allowPrivateTargets: false }),
+  });
   const engines = new Map<string, ReturnType<typeof createStandInEngine>>();
 
   const command = async (id: string, asked: { method: string; path: string; body?: unknown }) => {
@@ -79,7 +97,7 @@ export async function openStage() {
   const workers = await startWorkers({
     pool: queuePool,
     log,
-    tasks: chatTasks({ db, chats, replicas, sandboxes, now }),
+    tasks: chatTasks({ db, chats, replicas, sandboxes, composeTurn, now }),
     concurrency: 4,
     pollIntervalMs: 50,
   });

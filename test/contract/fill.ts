@@ -29,6 +29,7 @@ const columns = {
     checked_at: 'now()',
     ...at,
   },
+  git_host: { host: "'h' || i", kind: "'gitlab'", api_url: "'https://h.example'", updated_at: 'now()' },
   repository_set: { name: "'s' || i", ...at },
   chat: { provider: "'claude'", ...at },
   message: { position: 'i', state: "'queued'", text: "'hello'", created_at: 'now()' },

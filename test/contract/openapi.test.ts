@@ -37,6 +37,11 @@ describe('the OpenAPI document', () => {
       );
     }
   });
+
+  test('has a scheme of its own for what only programs inside a replica may do', () => {
+    const own = operationNames.filter((name) => describedOf(name).security.some((one) => 'engine' in one));
+    expect(own.sort()).toEqual(['createOwnPreview', 'deleteOwnPreview']);
+  });
 });
 
 describe('the routes of the service', () => {

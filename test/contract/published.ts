@@ -31,6 +31,7 @@ type Parameter = { name: string; in: 'path' | 'query' | 'header'; required?: boo
 type Content = { content: { 'application/json': { schema: Schema } } };
 type AnyContent = { content: Record<string, { schema: Schema }> };
 type Described = {
+  security: Record<string, string[]>[];
   parameters?: Parameter[];
   requestBody?: Content;
   responses: Record<string, AnyContent & { headers?: Record<string, { schema: { enum: string[] } }> }>;

@@ -3,8 +3,11 @@ import type pg from 'pg';
 /** When a key was last used, and a host last seen, is written now and then by the service itself, not by a request. */
 const writtenInBackground = "array['last_used_at', 'seen_at']";
 
+/** What is refused after the commit keeps its refusal under the caller's key, so that a repeat gets the same. */
+const keyed = 'idempotency_record';
+
 /**
- * A hash over every row of every table of ours. Two equal hashes mean that nothing was stored, changed or removed in
+ * A hash over every row of every table of ours but the one of keys. Two equal hashes mean that nothing was stored, changed or removed in
  * between. The stage is to settle first, since what work in the background finds out is stored as well.
  */
 export async function hashContent(pool: pg.Pool): Promise<string> {
@@ -47,12 +50,13 @@ async function overTables(pool: pg.Pool, what: 'content' | 'count'): Promise<Sta
 
 async function makeStatements(pool: pg.Pool): Promise<Record<'content' | 'count', Statement>> {
   const { rows: tables } = await pool.query<Table>(TABLES);
-  const over = (value: (table: Table) => string) =>
-    tables
+  const over = (value: (table: Table) => string, of = tables) =>
+    of
       .map((table) => `select '${table.name}' as name, ${value(table)} as value from ${table.name} t`)
       .join(' union all ');
+  const stored = tables.filter(({ name }) => name !== keyed);
   return {
-    content: { name: 'content', text: `${over(contentOf)} order by name` },
+    content: { name: 'content', text: `${over(contentOf, stored)} order by name` },
     count: { name: 'count', text: `${over(() => 'count(*)::text')} order by name` },
   };
 }

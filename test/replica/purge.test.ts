@@ -42,11 +42,19 @@ const gone = {
   replica_step: 1,
   egress_contact: 1,
   preview: 1,
+  agent_command: 1,
   replica_event: 250,
 } satisfies Partial<Record<keyof DB, number>>;
 
-/** What stays of a replica: its bill, what it had checked out, and rows that others remove. */
-const kept = ['awake_stretch', 'replica_repository', 'sandbox', 'warm_pool_workspace'];
+/** What stays of a replica: its bills, what it had checked out and what came of it, and rows that others remove. */
+const kept = [
+  'awake_stretch',
+  'model_usage',
+  'replica_pull_request',
+  'replica_repository',
+  'sandbox',
+  'warm_pool_workspace',
+];
 
 async function insertFull(state: ReplicaState): Promise<string> {
   const { db } = database;
@@ -166,6 +174,44 @@ async function insertFull(state: ReplicaState): Promise<string> {
     .execute();
   await db.insertInto('preview').values({ replica_id, port: 3000, created_at: at }).execute();
   await db
+    .insertInto('agent_command')
+    .values({ replica_id, agent: 'claude', commands: '[{"command":"secret"}]', updated_at: at })
+    .execute();
+  const { id: message_id } = await db
+    .selectFrom('message')
+    .select('id')
+    .where('replica_id', '=', replica_id)
+    .executeTakeFirstOrThrow();
+  await db
+    .insertInto('model_usage')
+    .values({
+      ...owned,
+      id: newId(),
+      chat_id,
+      message_id,
+      agent: 'claude',
+      model: 'm',
+      input_tokens: '1',
+      output_tokens: '1',
+      cache_read_tokens: '1',
+      cache_write_tokens: '1',
+      cost_micros: '7',
+      at,
+    })
+    .execute();
+  await db
+    .insertInto('replica_pull_request')
+    .values({
+      ...owned,
+      id: newId(),
+      repository_id: newId(),
+      number: 1,
+      url: 'https://git.example/app/pull/1',
+      message_id,
+      created_at: at,
+    })
+    .execute();
+  await db
     .insertInto('replica_event')
     .values(many.map((seq) => ({ replica_id, seq: String(seq), at, type: 'chat.updated', payload: '{}' })))
     .execute();
@@ -206,7 +252,7 @@ test('everything that was said, made and noted in a deleted replica goes, and no
   expect(outputs).toEqual([{ replica_id: other }]);
 });
 
-test('the row, the names of its repositories and its bill stay', async () => {
+test('the row, the names of its repositories, its pull requests and its bills stay', async () => {
   const { db } = database;
   const id = await insertFull('deleted');
   await purge(db, id, never);
@@ -229,6 +275,10 @@ test('the row, the names of its repositories and its bill stay', async () => {
   expect(repositories).toMatchObject([{ name: 'app', url: 'https://git.example/app', diff: null }]);
   const stretches = db.selectFrom('awake_stretch').select('id').where('replica_id', '=', id);
   expect(await stretches.execute()).toHaveLength(1);
+  const spent = db.selectFrom('model_usage').select('cost_micros').where('replica_id', '=', id);
+  expect(await spent.execute()).toEqual([{ cost_micros: '7' }]);
+  const pulls = db.selectFrom('replica_pull_request').select('number').where('replica_id', '=', id);
+  expect(await pulls.execute()).toEqual([{ number: 1 }]);
 });
 
 test('a replica that is not deleted keeps everything', async () => {

@@ -34,6 +34,7 @@ export class ServiceFolder {
       REPLICA_PORT: String(port),
       REPLICA_LOG_LEVEL: 'warn',
       REPLICA_RUNTIME: 'fake',
+      REPLICA_AGENT_RUNNER: 'scripted',
       REPLICA_WARM_POOL_SIZE: '0',
       XDG_CONFIG_HOME: path.join(this.dataDir, 'config'),
       ...environment,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { hashApiKey, makeApiKey, prefixOf } from '../../src/account/api-key-format.ts';
 import type { Role } from '../../src/account/caller.ts';
 import { createIdentity, type Identity } from '../../src/account/identity.ts';
@@ -37,6 +37,8 @@ export type World = Awaited<ReturnType<typeof startWorld>>;
 type WorldOptions = {
   environment?: Record<string, string>;
   databaseUrl?: string;
+  /** Where the service writes its log; nowhere unless given. */
+  log?: Logger;
   /** Parts of the service that the test brings along. */
   replaced?: Parameters<typeof startService>[0]['replaced'];
 };
@@ -53,7 +55,7 @@ export async function startWorld(options: WorldOptions = {}) {
   if (database) starting.defer(() => database.drop());
   const databaseUrl = options.databaseUrl ?? database?.url ?? '';
 
-  const log = pino({ level: 'silent' });
+  const log = options.log ?? pino({ level: 'silent' });
   const config = loadConfig({
     REPLICA_PORT: '0',
     REPLICA_DATA_DIR: folder,
@@ -62,6 +64,7 @@ export async function startWorld(options: WorldOptions = {}) {
     REPLICA_RATE_LIMIT_BURST: '1000000',
     // Tests about sandboxes ask for real ones.
     REPLICA_RUNTIME: 'fake',
+    REPLICA_AGENT_RUNNER: 'scripted',
     REPLICA_WARM_POOL_SIZE: '0',
     ...options.environment,
   });

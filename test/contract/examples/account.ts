@@ -1,10 +1,14 @@
 import type { accountOperations } from '../../../src/contract/account.ts';
 import type { codingAgentOperations } from '../../../src/contract/coding-agent.ts';
+import type { modelUsageOperations } from '../../../src/contract/model-usage.ts';
 import type { usageOperations } from '../../../src/contract/usage.ts';
 import type { Examples } from '../example.ts';
 import type { Fixture } from '../fixture.ts';
 
-type Accounts = typeof accountOperations & typeof codingAgentOperations & typeof usageOperations;
+type Accounts = typeof accountOperations &
+  typeof codingAgentOperations &
+  typeof usageOperations &
+  typeof modelUsageOperations;
 
 const invitation = (f: Fixture) => ({
   email: `${f.stage.unique('invited')}@example.com`,
@@ -19,6 +23,11 @@ export const accountExamples: Examples<Accounts> = {
     params: { agent: 'claude' },
     body: { api_key: 'sk-0123456789abcdef', base_url: 'https://models.example/v1' },
   }),
+  getReplicaModelUsage: (f) => ({ params: { id: f.replicaId } }),
+  setReplicaModelBudget: (f) => ({ params: { id: f.replicaId }, body: { amount_usd: 12.5 } }),
+  getModelBudget: () => ({}),
+  setModelBudget: () => ({ body: { monthly_usd: 100 } }),
+  deleteModelBudget: () => ({}),
   deleteCodingAgent: () => ({ params: { agent: 'claude' } }),
 
   getUsage: () => ({ query: { start: '2026-07-01', end: '2026-08-01T00:00:00Z', group_by: 'replica' } }),

@@ -37,6 +37,7 @@ export const chatExamples: Examples<typeof chatOperations> = {
   },
   deleteChat: async (f) => ({ params: { id: f.replicaId, chatId: (await ownChat(f)).chatId } }),
   interruptChat: chatOf,
+  listSlashCommands: chatOf,
   getQueue: chatOf,
   clearQueue: async (f) => ({ params: { id: f.replicaId, chatId: (await ownChat(f)).chatId } }),
   removeQueuedMessage: async (f) => {

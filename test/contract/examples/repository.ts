@@ -1,3 +1,4 @@
+import type { gitHostOperations } from '../../../src/contract/git-host.ts';
 import type { repositoryOperations } from '../../../src/contract/repository.ts';
 import type { repositoryCredentialOperations } from '../../../src/contract/repository-credential.ts';
 import type { repositorySetOperations } from '../../../src/contract/repository-set.ts';
@@ -6,7 +7,8 @@ import type { Fixture } from '../fixture.ts';
 
 type Repositories = typeof repositoryOperations &
   typeof repositorySetOperations &
-  typeof repositoryCredentialOperations;
+  typeof repositoryCredentialOperations &
+  typeof gitHostOperations;
 
 const ownRepository = async (f: Fixture) =>
   f.make('/v1/repositories', { name: f.stage.unique('r'), url: await f.stage.repositoryUrl() });
@@ -34,6 +36,12 @@ export const repositoryExamples: Examples<Repositories> = {
   deleteRepository: async (f) => ({ params: { id: await ownRepository(f) } }),
   checkRepository: (f) => ({ params: { id: f.repositoryId } }),
   listReplicaRepositories: () => ({}),
+  listGitHosts: () => ({}),
+  setGitHost: () => ({
+    params: { host: 'git.example.com' },
+    body: { kind: 'gitlab', api_url: 'https://git.example.com/api/v4' },
+  }),
+  deleteGitHost: () => ({ params: { host: 'git.example.com' } }),
 
   listRepositorySets: () => ({}),
   createRepositorySet: (f) => ({ body: repositorySet(f) }),

@@ -17,7 +17,10 @@ export const chatRefusals: Refusals<typeof chatOperations> = {
   listChats: { invalid_state: ofFailedReplica('listChats') },
   createChat: {
     invalid_state: ofFailedReplica('createChat'),
-    already_exists: (f) => again(f, 'createChat', { id: f.chatId }),
+    already_exists: async (f) => ({
+      ...(await again(f, 'createChat', { id: f.chatId })),
+      params: { id: f.replicaId },
+    }),
     limit_reached: async (f) => {
       const call = await again(f, 'createChat', {});
       const owners = { organization_id: f.org.id, replica_id: call.params?.id ?? '' };
@@ -27,6 +30,7 @@ export const chatRefusals: Refusals<typeof chatOperations> = {
   },
   deleteChat: { invalid_state: ofFailedReplica('deleteChat') },
   interruptChat: { invalid_state: ofFailedReplica('interruptChat') },
+  listSlashCommands: { invalid_state: ofFailedReplica('listSlashCommands') },
   getQueue: { invalid_state: ofFailedReplica('getQueue') },
   clearQueue: { invalid_state: ofFailedReplica('clearQueue') },
   removeQueuedMessage: { invalid_state: ofFailedReplica('removeQueuedMessage') },

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { gitHostOperations } from '../../../src/contract/git-host.ts';
 import type { repositoryOperations } from '../../../src/contract/repository.ts';
 import type { repositoryCredentialOperations } from '../../../src/contract/repository-credential.ts';
 import type { repositorySetOperations } from '../../../src/contract/repository-set.ts';
@@ -8,7 +9,8 @@ import { again, type Refusals } from '../refusal.ts';
 
 type Repositories = typeof repositoryOperations &
   typeof repositorySetOperations &
-  typeof repositoryCredentialOperations;
+  typeof repositoryCredentialOperations &
+  typeof gitHostOperations;
 
 export const repositoryRefusals: Refusals<Repositories> = {
   createRepository: {
@@ -21,6 +23,13 @@ export const repositoryRefusals: Refusals<Repositories> = {
       const name = f.stage.unique('other');
       const id = await f.make('/v1/repositories', { name, url: await f.stage.repositoryUrl() });
       return { params: { id }, body: { name: 'app' } };
+    },
+  },
+  setGitHost: {
+    limit_reached: async (f) => {
+      const { org } = await emptyOrganization(f);
+      await fill(f.stage.world.pool, 'git_host', { organization_id: org.id });
+      return { ...(await again(f, 'setGitHost', {})), by: org.call };
     },
   },
   deleteRepository: {
