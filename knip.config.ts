@@ -11,12 +11,14 @@ const config: KnipConfig = {
     'script/*.ts',
     // Programs that tests start as processes of their own.
     'test/**/*-process.ts',
+    // A package of its own for the process that loads it.
+    'test/agents/cursor-stand-in/index.ts',
   ],
   project: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts', 'script/**/*.ts'],
   // Programs that scripts run.
   ignoreDependencies: ['@biomejs/biome', 'kysely-codegen'],
   // Programs of Debian that are no packages of npm.
-  ignoreBinaries: ['setpriv', 'unshare', 'mkfifo', 'losetup', 'debugfs'],
+  ignoreBinaries: ['setpriv', 'unshare', 'mkfifo', 'losetup', 'debugfs', 'diff'],
   ignoreExportsUsedInFile: true,
 };
 

@@ -1,8 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { featureTable } from './test/agents/feature-table.ts';
 
 /** Files that mostly wait for processes of their own; started last, one of them would run on alone at the end. */
-const slow = /test\/(chaos|cli|contract|db|escape|live|runtime|api\/skill-registry)/;
+const slow = /test\/(agents|chaos|cli|contract|db|escape|live|runtime|api\/skill-registry)/;
 
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -18,6 +19,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['test/setup/database-server.ts'],
+    reporters: ['default', featureTable],
     isolate: false,
     pool: 'forks',
     maxWorkers: 3,

@@ -10,7 +10,7 @@ import { engineBundle } from '../src/runtime/engine-bundle.ts';
 import { engineEnvironment } from '../src/runtime/namespace/launch-spec.ts';
 import { engineStart, untilEngineAnswers } from './engine-start.ts';
 import { pssMiB } from './processes.ts';
-import { withDescendants } from './sandbox-processes.ts';
+import { parentOf, withDescendants } from './sandbox-processes.ts';
 
 const run = promisify(execFile);
 const SOCKET_FOLDER = '/run/engine';
@@ -126,8 +126,7 @@ async function connectTo(file: string, signal: AbortSignal) {
 async function memoryOf(name: string): Promise<number> {
   const { stdout } = await run('docker', ['inspect', '--format', '{{.State.Pid}}', name]);
   const engine = Number(stdout);
-  const { stdout: parent } = await run('ps', ['-o', 'ppid=', '-p', String(engine)]);
-  const isKept = Number(parent) > 1;
-  const pids = withDescendants(isKept ? Number(parent) : engine);
+  const parent = parentOf(engine) ?? 0;
+  const pids = withDescendants(parent > 1 ? parent : engine);
   return pids.reduce((total, pid) => total + pssMiB(pid), 0);
 }

@@ -26,17 +26,19 @@ const SETTLED_WITHIN_MS = 3 * 60_000;
 const MANY_WITHIN_MS = 15 * 60_000;
 
 /** The real service with real sandboxes, and a git host with a small repository, until it is disposed of. */
-export async function startLiveService(signal: AbortSignal) {
+export async function startLiveService(signal: AbortSignal, environment: Record<string, string> = {}) {
   await using starting = new AsyncDisposableStack();
   const host = await startGitHost();
   starting.defer(() => host.close());
   await host.createRepository('app', smallRepository());
   const folder = await ServiceFolder.create({
     REPLICA_RUNTIME: 'namespace',
+    REPLICA_AGENT_RUNNER: 'scripted',
     REPLICA_ALLOW_PRIVATE_TARGETS: 'true',
     REPLICA_WARM_POOL_SIZE: String(POOL_SIZE),
     // Measured as it runs in production, but with a limit that this one key cannot reach.
     REPLICA_RATE_LIMIT_BURST: '10000000',
+    ...environment,
   });
   starting.defer(() => removeFolder(folder));
   const { baseUrl, dataDir } = folder;

@@ -1,7 +1,12 @@
+import { benchAgent } from './agent.ts';
 import { benchApi } from './api.ts';
 import { benchReplica } from './replica.ts';
 
 const benches: Record<string, { about: string; run: (options: string[]) => Promise<void> }> = {
+  agent: {
+    about: 'what the service adds to each agent, wakes and memory; has options of its own (--help)',
+    run: benchAgent,
+  },
   api: { about: 'authenticated reads against bare Fastify + pg, start-up time, memory', run: benchApi },
   replica: {
     about: 'starts, wakes, events and memory of replicas; has options of its own (--help)',

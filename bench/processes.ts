@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readProcessFile } from './process-file.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
@@ -20,15 +20,16 @@ export async function startProgram(options: {
     stdio: 'ignore',
   });
   while (!(await answers(options.readyUrl))) {
-    if (child.exitCode !== null) throw new Error(`${options.args.join(' ')} ended with ${child.exitCode}`);
+    if (hasEnded(child))
+      throw new Error(`${options.args[0]} ended with ${child.exitCode ?? child.signalCode}`);
     await delay(5);
   }
   return { child, startMs: performance.now() - started, stop: () => stop(child) };
 }
 
-/** Memory of a process, shared pages counted by share. */
+/** Memory of a process, shared pages counted by share; nothing when it has ended. */
 export function pssMiB(pid: number | undefined): number {
-  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const rollup = pid === undefined ? '' : readProcessFile(pid, 'smaps_rollup');
   return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1024;
 }
 
@@ -51,7 +52,10 @@ async function answers(url: string): Promise<boolean> {
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  if (hasEnded(child)) return;
+  const ended = once(child, 'exit');
   child.kill('SIGTERM');
-  await once(child, 'exit');
+  await ended;
 }
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;

@@ -94,9 +94,10 @@ async function measureAll(
     if (!signal.aborted || error instanceof SuppressedError) throw error;
     progress('interrupted; nothing is left behind');
     process.exitCode = 130;
-    return;
+  } finally {
+    // What was measured before something broke has taken long, and is worth as much as before.
+    if (rows.length > 0) printTable(rows);
   }
-  printTable(rows);
 }
 
 function readCount(name: string, text: string | undefined): number | null {

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createLayout } from '../src/runtime/namespace/layout.ts';
 import { processRecord, readRecord } from '../src/runtime/namespace/records.ts';
+import { readProcessFile } from './process-file.ts';
 import { pssMiB } from './processes.ts';
 
 export type SandboxMemory = { wholeMiB: number; engineMiB: number };
@@ -18,7 +19,9 @@ export async function measureSandboxes(dataDir: string): Promise<SandboxMemory[]
     const pids = withDescendants(record.monitor.pid, children);
     const memory = pids.map((pid) => ({ isEngine: !isHelper(pid), MiB: pssMiB(pid) }));
     const sum = (some: typeof memory) => some.reduce((total, { MiB }) => total + MiB, 0);
-    measured.push({ wholeMiB: sum(memory), engineMiB: sum(memory.filter(({ isEngine }) => isEngine)) });
+    const wholeMiB = sum(memory);
+    // A sandbox that has ended meanwhile would make the others look smaller.
+    if (wholeMiB > 0) measured.push({ wholeMiB, engineMiB: sum(memory.filter(({ isEngine }) => isEngine)) });
   }
   return measured;
 }
@@ -36,22 +39,14 @@ function readChildren(): Map<number, number[]> {
   return children;
 }
 
-function parentOf(pid: number): number | null {
-  const stat = readOrEmpty(`/proc/${pid}/stat`);
+/** Null when the process has ended. */
+export function parentOf(pid: number): number | null {
+  const stat = readProcessFile(pid, 'stat');
   // The name stands in brackets and may itself contain brackets and spaces.
   const parent = /^.*\) \S (\d+)/s.exec(stat)?.[1];
   return parent === undefined ? null : Number(parent);
 }
 
 function isHelper(pid: number): boolean {
-  return readOrEmpty(`/proc/${pid}/comm`).trim() === 'bwrap';
-}
-
-function readOrEmpty(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    // The process has ended meanwhile.
-    return '';
-  }
+  return readProcessFile(pid, 'comm').trim() === 'bwrap';
 }

@@ -1,25 +1,35 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { embeddedConnectionString } from '../../src/db/embedded/start.ts';
+import { place } from '../../src/engine/place.ts';
 import { type GitHost, startGitHost } from '../world/git-host.ts';
-import { processesOf } from '../world/live.ts';
+import { commandOf, processesOf } from '../world/live.ts';
 import { ServiceFolder, type ServiceProcess } from '../world/service-process.ts';
 import { type ApiAnswer, type ApiCall, caller } from '../world/world.ts';
+
+const QUERY_LIMIT_MS = 60_000;
 
 /** A message that the service has acknowledged; its marker is what its turn writes into the workspace's ledger. */
 export type Acknowledged = { replicaId: string; messageId: string; marker: string };
 export type Fleet = Awaited<ReturnType<typeof launchFleet>>;
 
-/** The real service with real sandboxes, and what its callers were told. */
-export async function launchFleet() {
+type Runner = 'scripted' | 'real';
+
+/**
+ * The real service with real sandboxes, and what its callers were told. Messages are worked on by the agent without a
+ * model, or by real agents that speak to the offline model.
+ */
+export async function launchFleet({ runner = 'scripted' }: { runner?: Runner } = {}) {
   await using starting = new AsyncDisposableStack();
   const host = await startGitHost();
   starting.defer(() => host.close());
   await host.createRepository('app', { 'README.md': 'hello\n' });
   const folder = await ServiceFolder.create({
     REPLICA_RUNTIME: 'namespace',
+    REPLICA_AGENT_RUNNER: runner,
+    REPLICA_OFFLINE_MODEL: 'true',
     REPLICA_ALLOW_PRIVATE_TARGETS: 'true',
     REPLICA_WARM_POOL_SIZE: '1',
     REPLICA_STALL_SECONDS: '15',
@@ -40,19 +50,38 @@ export async function launchFleet() {
     }
   }
 
+  /** A message that lets the agent run a command. */
+  function scriptOf(command: string): string {
+    const steps = runner === 'real' ? [{ shell: command }, { text: 'done' }] : [{ run: command }];
+    return `SCRIPT:${JSON.stringify(steps)}`;
+  }
+
   const environmentId = await makeEnvironment(insist, host);
-  const query = async <Row extends pg.QueryResultRow>(
-    text: string,
-    values: unknown[] = [],
-  ): Promise<Row[]> => {
+  /** Asks until there is an answer: the database may just have been killed. */
+  async function query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+    const giveUpAt = performance.now() + QUERY_LIMIT_MS;
+    for (;;) {
+      try {
+        return await ask<Row>(text, values);
+      } catch (error) {
+        if (performance.now() > giveUpAt) throw error;
+        await delay(50);
+      }
+    }
+  }
+
+  async function ask<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
     const client = new pg.Client({ connectionString: embeddedConnectionString(folder.dataDir) });
+    // A connection that breaks says so by the query too.
+    client.on('error', () => {});
     await client.connect();
     try {
       return (await client.query<Row>(text, values)).rows;
     } finally {
       await client.end();
     }
-  };
+  }
+
   const everything = starting.move();
 
   return {
@@ -61,12 +90,13 @@ export async function launchFleet() {
     messages,
     insist,
     query,
+    scriptOf,
 
     async createReplica(): Promise<string> {
       const marker = randomUUID();
       const made = await insist('POST', '/v1/replica', {
         name: 'chaos',
-        message: ledgerStep(marker),
+        message: scriptOf(writing(marker)),
         environment_id: environmentId,
       });
       if (made.status !== 201) throw new Error(`create answered ${JSON.stringify(made.body)}`);
@@ -80,11 +110,20 @@ export async function launchFleet() {
       return replicaId;
     },
 
-    async sendMessage(replicaId: string): Promise<void> {
+    /** Sends a message to some chat; null when the replica takes none any more. */
+    async sendMessage(
+      replicaId: string,
+      to: { chat_id?: string; coding_agent?: string } = {},
+      command = writing,
+    ): Promise<Acknowledged | null> {
       const marker = randomUUID();
-      const sent = await insist('POST', `/v1/replica/${replicaId}/messages`, { message: ledgerStep(marker) });
-      if (sent.status === 200) messages.push({ replicaId, messageId: sent.body.message_id, marker });
-      else if (sent.status !== 409 && sent.status !== 404) throw new Error(`message answered ${sent.status}`);
+      const message = scriptOf(command(marker));
+      const sent = await insist('POST', `/v1/replica/${replicaId}/messages`, { message, ...to });
+      if (sent.status === 409 || sent.status === 404) return null;
+      if (sent.status !== 200) throw new Error(`message answered ${JSON.stringify(sent.body)}`);
+      const acknowledged = { replicaId, messageId: sent.body.message_id, marker };
+      messages.push(acknowledged);
+      return acknowledged;
     },
 
     async killService(): Promise<void> {
@@ -97,10 +136,10 @@ export async function launchFleet() {
       await ready(call, service);
     },
 
-    /** Ends the engine of a sandbox, or every process in it. */
-    killSandbox(sandboxId: string, whole: boolean): void {
-      const pids = processesOf(sandboxId);
-      for (const pid of whole ? pids : pids.filter((each) => commandOf(each).includes('engine.mjs'))) {
+    /** Ends the engine of a sandbox, its agents, or every process in it. */
+    killSandbox(sandboxId: string, part: 'engine' | 'agents' | 'whole'): void {
+      const programs = { engine: place.engineBundle, agents: place.agents, whole: '' };
+      for (const pid of processesOf(sandboxId).filter((each) => commandOf(each).includes(programs[part]))) {
         try {
           process.kill(pid, 'SIGKILL');
         } catch {
@@ -114,8 +153,9 @@ export async function launchFleet() {
   };
 }
 
-function ledgerStep(marker: string): string {
-  return `SCRIPT:${JSON.stringify([{ run: `sleep 0.2; echo ${marker} >> ~/ledger` }])}`;
+/** Takes a moment, so that a kill can come before it, in it and after it. */
+function writing(marker: string): string {
+  return `sleep 0.2; echo ${marker} >> ~/ledger`;
 }
 
 async function makeEnvironment(
@@ -138,14 +178,6 @@ async function ready(call: ApiCall, service: ServiceProcess): Promise<void> {
     if (answer?.status === 200) return;
     if (service.child.exitCode !== null) throw new Error(`the service ended: ${service.output.stderr}`);
     await delay(20);
-  }
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return '';
   }
 }
 

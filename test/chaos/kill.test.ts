@@ -44,7 +44,7 @@ test(`${ROUNDS} times kill -9 under writing clients loses no acknowledged row an
   expect(acknowledged.length).toBeGreaterThan(ROUNDS * 3);
   expect(acknowledged.filter(({ id, key }) => stored.get(id) !== key)).toEqual([]);
   expect(stored.size).toBe(acknowledged.length);
-}, 240_000);
+}, 480_000);
 
 /** Writes variables one after the other; what got no answer is sent again under the same Idempotency-Key. */
 async function write(options: {

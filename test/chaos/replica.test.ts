@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canIsolate } from '../world/live.ts';
 import { type Fleet, launchFleet } from './fleet.ts';
+import { compareLedgers } from './ledger.ts';
 import { createRandom } from './random.ts';
-import { compareLedgers, playRound } from './rounds.ts';
+import { playRound } from './rounds.ts';
 
 const ROUNDS = 20;
 
