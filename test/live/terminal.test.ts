@@ -97,7 +97,7 @@ describe.skipIf(!canIsolate)('a terminal in a real sandbox', () => {
     await terminal.shows(/y/);
     await terminal.stream.close();
     await using later = await org.stream('GET', `${terminal.own}/stream?offset=1`);
-    const gap = await later.event('gap');
+    const gap = await later.event('gap', 60_000);
     expect(gap.data.skipped_bytes).toBeGreaterThan(0);
     expect((await later.event('output')).data.data).toContain('y');
   });
