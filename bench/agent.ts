@@ -1,11 +1,8 @@
 import { parseArgs } from 'node:util';
 import type { BenchedAgent } from './agent-by-hand.ts';
-import { watchInterruption } from './interruption.ts';
-import { startLiveService } from './live-service.ts';
 import { measureAgent } from './measure-agent.ts';
-import { progress } from './progress.ts';
 import { startRecordingModel } from './recording-model.ts';
-import { printTable, type TableRow } from './table.ts';
+import { withLiveService } from './with-live-service.ts';
 
 /** Where each agent's provider would be, below the address of the model. */
 const baseUrls: Record<BenchedAgent, string> = { claude: '', codex: '/v1', opencode: '/v1' };
@@ -45,32 +42,15 @@ export async function benchAgent(args: string[]): Promise<void> {
 }
 
 async function measureAll(chosen: BenchedAgent[], scale: typeof whole): Promise<void> {
-  using interruption = watchInterruption();
-  const { signal } = interruption;
-  const rows: TableRow[] = [];
-  try {
-    progress('starting the service');
-    await using model = await startRecordingModel(signal);
-    await using live = await startLiveService(signal, { REPLICA_AGENT_RUNNER: 'real' });
-    try {
+  await withLiveService(
+    async (live, { signal, report }) => {
+      await using model = await startRecordingModel(signal);
       for (const agent of chosen) {
         const body = { api_key: 'bench', base_url: `${model.url}${baseUrls[agent]}` };
         await live.client.setCodingAgent({ params: { agent }, body }, { signal });
-        rows.push(...(await measureAgent(agent, { live, model, scale, signal })));
+        report(await measureAgent(agent, { live, model, scale, signal }));
       }
-    } catch (error) {
-      if (!signal.aborted) progress(live.lastWords());
-      throw error;
-    } finally {
-      progress('removing everything');
-    }
-  } catch (error) {
-    // What breaks after an interruption breaks because of it, unless it is the removal.
-    if (!signal.aborted || error instanceof SuppressedError) throw error;
-    progress('interrupted; nothing is left behind');
-    process.exitCode = 130;
-  } finally {
-    // What was measured before something broke has taken long, and is worth as much as before.
-    if (rows.length > 0) printTable(rows);
-  }
+    },
+    { REPLICA_AGENT_RUNNER: 'real' },
+  );
 }

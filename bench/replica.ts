@@ -1,14 +1,11 @@
 import { parseArgs } from 'node:util';
-import { watchInterruption } from './interruption.ts';
-import { startLiveService } from './live-service.ts';
 import { measureCrowd } from './measure-crowd.ts';
 import { measureEngine } from './measure-engine.ts';
 import { measureFleet } from './measure-fleet.ts';
 import { measureClaims, measureColdStarts } from './measure-starts.ts';
 import { measureWakes } from './measure-wakes.ts';
-import { progress } from './progress.ts';
 import type { BenchPart, Scale } from './replica-bench.ts';
-import { printTable, type TableRow } from './table.ts';
+import { withLiveService } from './with-live-service.ts';
 
 const parts: Record<string, { about: string; measure: BenchPart }> = {
   cold: { about: 'create → active without a pool', measure: measureColdStarts },
@@ -75,29 +72,9 @@ async function measureAll(
   measures: readonly BenchPart[],
   options: { isVerbose: boolean; scale: Scale },
 ): Promise<void> {
-  using interruption = watchInterruption();
-  const { signal } = interruption;
-  const rows: TableRow[] = [];
-  try {
-    progress('starting the service');
-    await using live = await startLiveService(signal);
-    try {
-      for (const measure of measures) rows.push(...(await measure({ live, signal, ...options })));
-    } catch (error) {
-      if (!signal.aborted) progress(live.lastWords());
-      throw error;
-    } finally {
-      progress('removing everything');
-    }
-  } catch (error) {
-    // What breaks after an interruption breaks because of it, unless it is the removal.
-    if (!signal.aborted || error instanceof SuppressedError) throw error;
-    progress('interrupted; nothing is left behind');
-    process.exitCode = 130;
-  } finally {
-    // What was measured before something broke has taken long, and is worth as much as before.
-    if (rows.length > 0) printTable(rows);
-  }
+  await withLiveService(async (live, { signal, report }) => {
+    for (const measure of measures) report(await measure({ live, signal, ...options }));
+  });
 }
 
 function readCount(name: string, text: string | undefined): number | null {
