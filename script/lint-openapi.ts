@@ -6,8 +6,13 @@ import { operations } from '../src/contract/operations.ts';
 const document = openApiDocument(operations, { baseUrl: 'https://replica.example.org', version: '0.1.0' });
 const config = await createConfig({
   extends: ['recommended-strict'],
-  // Operations that take no credential have no 4xx of their own; ours declare what they answer.
-  rules: { 'operation-4xx-response': 'off', 'no-server-example.com': 'off' },
+  rules: {
+    // Operations that take no credential have no 4xx of their own; ours declare what they answer.
+    'operation-4xx-response': 'off',
+    'no-server-example.com': 'off',
+    // `/v1/automations/webhook/{token}` and `/v1/automations/{id}/trigger` are as the specification and its settlement say.
+    'no-ambiguous-paths': 'off',
+  },
 });
 const problems = await lintFromString({ source: JSON.stringify(document), config });
 for (const problem of problems) {

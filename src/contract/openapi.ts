@@ -9,6 +9,7 @@ import {
   tags,
   takesIdempotencyKey,
 } from './operation.ts';
+import { deliveryHeaders, webhookEvent } from './webhook.ts';
 
 type Json = Record<string, unknown>;
 
@@ -37,6 +38,7 @@ export function openApiDocument(
       .filter(([name]) => Object.values(operations).some((operation) => operation.tag === name))
       .map(([name, description]) => ({ name, description })),
     paths,
+    webhooks: { replicaEvent: { post: describeDelivery(schemas) } },
     components: {
       schemas,
       securitySchemes: {
@@ -73,7 +75,29 @@ function describe(name: string, operation: Operation, schemas: Json): Json {
     ...(operation.body && {
       requestBody: { required: true, content: jsonContent(toSchema(operation.body, 'input', schemas)) },
     }),
+    ...(operation.isRaw && { requestBody: { content: { '*/*': {} } } }),
     responses: { ...successes(operation, schemas), ...failures(operation, schemas) },
+  };
+}
+
+/** What is sent to the address that was given at the creation of a replica. */
+function describeDelivery(schemas: Json): Json {
+  return {
+    operationId: 'receiveReplicaEvent',
+    tags: ['Webhooks'],
+    summary: 'Learn what happens to a replica',
+    description:
+      'Events of a replica come in order and at least once. Answer with 2xx within 10 seconds; after a network error, 5xx or 429 a delivery is tried three times more, after 1, 5 and 25 seconds or what `Retry-After` says. Redirects are not followed, and any other answer is final.',
+    security: [],
+    parameters: Object.entries(deliveryHeaders).map(([name, description]) => ({
+      name,
+      in: 'header',
+      required: !name.includes('Signature'),
+      description,
+      schema: { type: 'string' },
+    })),
+    requestBody: { required: true, content: jsonContent(toSchema(webhookEvent, 'output', schemas)) },
+    responses: { '2XX': { description: 'The event has arrived.' } },
   };
 }
 

@@ -30,6 +30,8 @@ export const tags = {
   Hooks: 'Scripts run at warm time and at boot.',
   'Warm pools': 'Workspaces prepared in advance.',
   Repositories: 'Git repositories the organization has connected, sets of them, and their credentials.',
+  Automations: 'What starts replicas by itself: schedules, events of git hosts, calls from outside.',
+  Webhooks: 'What replicas tell the address that was given at their creation.',
   'Coding agents': "The organization's credentials for each coding agent.",
   'API keys': 'Keys of the organization and of people.',
   People: 'Members and invitations.',
@@ -61,6 +63,8 @@ export type Operation = {
   /** Headers that mean something to this operation; their names in lower case. */
   headers?: z.ZodObject;
   body?: z.ZodType;
+  /** Takes a body of any type as the bytes that came, for who checks a signature over them. Excludes `body`. */
+  isRaw?: true;
   content?: Content;
   /** The success answers by status. Of a stream: what the `data` of each of its events is. */
   answers: Partial<Record<200 | 201 | 202, z.ZodType>>;
@@ -111,6 +115,7 @@ export function sharedErrors(operation: Operation): ErrorCode[] {
   if (operation.params) errors.push('not_found');
   if (operation.query || operation.headers || operation.body) errors.push('invalid_request');
   if (operation.body) errors.push('invalid_json', 'payload_too_large', 'unsupported_media_type');
+  if (operation.isRaw) errors.push('payload_too_large');
   // A key is looked at also where it is not taken.
   if (operation.method === 'POST' && operation.access !== 'anyone') errors.push('invalid_request');
   if (takesIdempotencyKey(operation)) errors.push('idempotency_key_reused', 'idempotency_key_in_progress');

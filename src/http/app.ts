@@ -9,11 +9,12 @@ import type { Operation } from '../contract/operation.ts';
 import { JsonBodyError, parseJsonBody } from '../lib/json-body.ts';
 import { toAppError } from './error-answer.ts';
 import type { LooseHandler } from './handler.ts';
+import { limitLargeBodies } from './large-bodies.ts';
 import { refuseSocket } from './refuse-socket.ts';
 import { requestId } from './request-id.ts';
 import { type RouteParts, registerRoute } from './route.ts';
 import type { StreamEnd, StreamLimits } from './send-stream.ts';
-import { createStreams } from './streams.ts';
+import { createStreams, type Streams } from './streams.ts';
 import { createUpgrades, type UpgradeHandler, type UpgradeMatch } from './upgrades.ts';
 
 declare module 'fastify' {
@@ -107,18 +108,31 @@ export function createApp(parts: AppParts): FastifyInstance {
     if (!request.isStreaming) logAnswer(parts, request, reply);
     done();
   });
-  for (const [name, operation] of Object.entries(parts.operations)) {
+  registerOperations(app, { ...parts, streams });
+  return app;
+}
+
+/** Those that take bytes as they come have a scope of their own, where no content type is refused. */
+function registerOperations(app: FastifyInstance, parts: AppParts & { streams: Streams }): void {
+  const routes = Object.entries(parts.operations).map(([name, operation]) => {
     const handler = parts.handlers[name];
     if (!handler) throw new Error(`operation ${name} has no handler`);
-    registerRoute(app, { ...parts, streams }, { name, operation, handler });
-  }
-  return app;
+    return { name, operation, handler };
+  });
+  for (const route of routes.filter(({ operation }) => !operation.isRaw)) registerRoute(app, parts, route);
+  app.register(async (scope) => {
+    readRawBodies(scope);
+    limitLargeBodies(scope);
+    for (const route of routes.filter(({ operation }) => operation.isRaw)) registerRoute(scope, parts, route);
+  });
 }
 
 function sendError(log: Logger, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const refusal = toAppError(error);
   if (refusal.status >= 500)
     log.error({ reqId: request.id, err: refusal.cause ?? refusal }, 'request.failed');
+  // Who keeps count of requests knows the time; whoever else refuses one does not.
+  if (refusal.code === 'rate_limited' && !reply.hasHeader('retry-after')) reply.header('retry-after', 60);
   return (
     reply
       .code(refusal.status)
@@ -148,6 +162,13 @@ function readJsonBodies(app: FastifyInstance): void {
       }
     },
   );
+}
+
+function readRawBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
+    request.rawBody = bytes;
+  });
 }
 
 /**

@@ -17,7 +17,7 @@ export type HandlerRequest<O extends Operation> = Input<O> & {
   db: Db;
   /** Aborted when the caller is gone. */
   signal: AbortSignal;
-};
+} & (O['isRaw'] extends true ? { rawBody: Buffer } : unknown);
 
 /**
  * An answer, and optionally more of it that is only known after the commit: `settle` waits for work that
@@ -51,6 +51,7 @@ type LooseRequest = {
   query: unknown;
   headers: unknown;
   body: unknown;
+  rawBody?: Buffer;
   caller: Caller | null;
   db: Db;
   signal: AbortSignal;

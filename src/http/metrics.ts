@@ -4,8 +4,14 @@ import { countJobs } from '../work/count-jobs.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
+type Parts = {
+  pool: pg.Pool;
+  /** How many webhook deliveries there are, by state. */
+  countDeliveries: () => Promise<Record<string, number>>;
+};
+
 /** What the process measures about itself, in Prometheus' text format at /metrics. */
-export function createMetrics(pool: pg.Pool) {
+export function createMetrics({ pool, countDeliveries }: Parts) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
@@ -35,6 +41,15 @@ export function createMetrics(pool: pg.Pool) {
     registers: [registry],
     async collect() {
       for (const [state, count] of Object.entries(await countJobs(pool))) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: 'replica_webhook_deliveries',
+    help: 'Webhook deliveries in the database, of all processes: those still to be made, and those that have failed for good.',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      for (const [state, count] of Object.entries(await countDeliveries())) this.set({ state }, count);
     },
   });
   return {

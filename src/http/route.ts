@@ -72,6 +72,7 @@ async function perform(parts: RouteParts, performance: Performance): Promise<Loo
   const run = (db: Db) =>
     handler({
       ...input,
+      ...(operation.isRaw && { rawBody: request.rawBody ?? Buffer.alloc(0) }),
       caller,
       db,
       get signal() {
@@ -85,7 +86,7 @@ async function perform(parts: RouteParts, performance: Performance): Promise<Loo
   const key = caller ? keyOf(operation, request) : null;
   const done = await transact(parts.db, async (tx) => {
     if (!key || !caller) return { answer: await run(tx), recordId: null };
-    return runOnce(parts, { tx, caller, key, path: pathOf(operation, input.params), request, run });
+    return runOnce(parts, { tx, caller, key, path: pathOf(operation, input), request, run });
   });
   return done.answer.settle ? settleAnswer(parts, done, getSignal()) : done.answer;
 }
@@ -122,10 +123,12 @@ async function runOnce(
   return { answer: { status, body, settle }, recordId: claim.id };
 }
 
-/** The one spelling of the path: what was sent may have a query, another case, or a slash more, without end. */
-function pathOf({ path }: Operation, params: unknown): string {
+/** The one spelling of the path and of what the query says: either could be sent in other ways without end. */
+function pathOf({ path }: Operation, { params, query }: { params: unknown; query: unknown }): string {
   const values = (params ?? {}) as Record<string, string>;
-  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
+  const named = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
+  const asked = query === undefined ? '{}' : JSON.stringify(query);
+  return asked === '{}' ? named : `${named}?${asked}`;
 }
 
 /** The stored answer, or what it becomes while another request with the same key is still waiting for it. */

@@ -8,8 +8,14 @@ type Part<O, P extends 'params' | 'query' | 'body'> =
 
 type Headers<O> = O extends { headers: infer S extends z.ZodType } ? { headers?: z.input<S> } : unknown;
 
+type RawBody<O> = O extends { isRaw: true } ? { body: string } : unknown;
+
 /** What a caller must send; a part that the operation has cannot be left out, apart from headers. */
-type Example<O extends Operation> = Part<O, 'params'> & Part<O, 'query'> & Headers<O> & Part<O, 'body'>;
+type Example<O extends Operation> = Part<O, 'params'> &
+  Part<O, 'query'> &
+  Headers<O> &
+  Part<O, 'body'> &
+  RawBody<O>;
 
 /** A call that succeeds, any number of times: what it creates has a new name, what it deletes is made for it. */
 export type Examples<O extends Record<string, Operation>> = {
