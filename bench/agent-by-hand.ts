@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import type { JsonObject } from '../src/engine/agents/agent.ts';
 import { startAgentProcess } from '../src/engine/agents/agent-process.ts';
 import { claudeLaunch } from '../src/engine/agents/claude/claude-launch.ts';
@@ -34,14 +36,14 @@ type Spoken = { say(text: string): Promise<void>; close(): Promise<void> };
 const TURN_WITHIN_MS = 120_000;
 const log = () => {};
 
-/** Starts the program as the engine does, in a home of its own on this machine. */
+/** Starts the program as the engine does, in a home of its own on this machine, on a clone of the same repository. */
 export async function startByHand(
   agent: BenchedAgent,
-  { modelUrl, signal }: { modelUrl: string; signal: AbortSignal },
+  { modelUrl, repositoryUrl, signal }: { modelUrl: string; repositoryUrl: string; signal: AbortSignal },
 ): Promise<AgentByHand> {
   const home = mkdtempSync(path.join(tmpdir(), `bench-${agent}-`));
   const folder = path.join(home, 'work');
-  mkdirSync(folder);
+  await promisify(execFile)('git', ['clone', '-q', repositoryUrl, folder], { signal });
   const { PATH = '/usr/bin:/bin' } = process.env;
   const environment = { HOME: home, PATH, LANG: 'C.UTF-8', SHELL: '/bin/bash', NO_PROXY: '127.0.0.1' };
   const modelKey = randomUUID();

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import type { BenchedAgent } from './agent-by-hand.ts';
 import { measureAgent } from './measure-agent.ts';
 import { startRecordingModel } from './recording-model.ts';
+import { UsageError } from './usage-error.ts';
 import { withLiveService } from './with-live-service.ts';
 
 /** Where each agent's provider would be, below the address of the model. */
@@ -33,11 +34,12 @@ export async function benchAgent(args: string[]): Promise<void> {
   });
   if (values.help) return console.log(help);
   const chosen = agents.filter((agent) => values.only.includes(agent));
-  if (chosen.length < values.only.length) throw new Error('there is no such agent; --help lists them');
+  const wrong = values.only.find((name) => !agents.some((agent) => agent === name));
+  if (wrong !== undefined) throw new UsageError(`there is no agent "${wrong}"; --help lists them`);
   const scale = values.quick ? quick : whole;
   const messages = Number(values.messages ?? scale.messages);
   if (!Number.isSafeInteger(messages) || messages < 1)
-    throw new Error('--messages must be a whole number from 1 on');
+    throw new UsageError('--messages must be a whole number from 1 on');
   await measureAll(chosen, { ...scale, messages });
 }
 

@@ -99,6 +99,7 @@ export async function startLiveService(signal: AbortSignal, environment: Record<
     client,
     dataDir,
     environmentId,
+    repositoryUrl: host.url('app'),
 
     openEvents: (replicaId: string, onFrame?: Parameters<typeof openReplicaEvents>[0]['onFrame']) =>
       openReplicaEvents({ baseUrl, apiKey, replicaId, signal, ...(onFrame && { onFrame }) }),

@@ -37,7 +37,11 @@ export async function measureAgent(agent: BenchedAgent, bench: AgentBench): Prom
   const { replicaId, chatId } = await createReplica(agent, bench);
   const call = { params: { id: replicaId } };
   await using events = await live.openEvents(replicaId);
-  await using byHand = await startByHand(agent, { modelUrl: model.url, signal });
+  await using byHand = await startByHand(agent, {
+    modelUrl: model.url,
+    repositoryUrl: live.repositoryUrl,
+    signal,
+  });
 
   async function timeMessage(): Promise<Timed> {
     const { words, message } = compose();

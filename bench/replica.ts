@@ -5,6 +5,7 @@ import { measureFleet } from './measure-fleet.ts';
 import { measureClaims, measureColdStarts } from './measure-starts.ts';
 import { measureWakes } from './measure-wakes.ts';
 import type { BenchPart, Scale } from './replica-bench.ts';
+import { UsageError } from './usage-error.ts';
 import { withLiveService } from './with-live-service.ts';
 
 const parts: Record<string, { about: string; measure: BenchPart }> = {
@@ -54,7 +55,7 @@ export async function benchReplica(args: string[]): Promise<void> {
   const scale = values.quick ? quick : whole;
   const measures = values.only.map((name) => {
     const part = parts[name];
-    if (!part) throw new Error(`there is no part "${name}"; --help lists them`);
+    if (!part) throw new UsageError(`there is no part "${name}"; --help lists them`);
     return part.measure;
   });
   await measureAll(measures, {
@@ -81,6 +82,6 @@ function readCount(name: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   const count = Number(text);
   if (!Number.isSafeInteger(count) || count < 1)
-    throw new Error(`--${name} must be a whole number from 1 on`);
+    throw new UsageError(`--${name} must be a whole number from 1 on`);
   return count;
 }

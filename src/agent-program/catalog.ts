@@ -10,6 +10,15 @@ export const agentNames = codingAgent.options;
 
 /** The folder of an agent's programs below the agents folder. What is made of something else has another one. */
 export function programFolder(agent: CodingAgent): string {
+  const folder = folders.get(agent) ?? nameFolder(agent);
+  folders.set(agent, folder);
+  return folder;
+}
+
+/** The list is the same for as long as this process runs. */
+const folders = new Map<CodingAgent, string>();
+
+function nameFolder(agent: CodingAgent): string {
   const list = readFileSync(path.join(agentListFolder, agent, 'package.json'));
   return `${agent}-${agentVersion(agent)}-${createHash('sha256').update(list).digest('hex').slice(0, 8)}`;
 }

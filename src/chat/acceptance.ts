@@ -6,7 +6,13 @@ import type { Db } from '../db/database.ts';
 import type { ReplicaRow, ReplicaService } from '../replica/service.ts';
 import { hasGoals, needsCredential } from './agent.ts';
 import { readLeadingWords } from './leading-words.ts';
-import { insertMessage, type MessageOptions, measureQueue, type Sender } from './message-store.ts';
+import {
+  insertMessage,
+  type MessageOptions,
+  measureQueue,
+  type Sender,
+  type StartedMessage,
+} from './message-store.ts';
 import type { ChatOpening } from './opening.ts';
 import { presentChat } from './present.ts';
 import { previewOf } from './preview.ts';
@@ -27,6 +33,7 @@ export type Accepted = {
   position: number | null;
   chatId: string;
 };
+type Placed = { accepted: Accepted; processing: boolean };
 type Parts = {
   replicas: Pick<ReplicaService, 'emit' | 'noteActivity'>;
   hasCredential: CredentialCheck;
@@ -37,6 +44,7 @@ type Parts = {
   now: () => Date;
 };
 
+const EMPTY = { count: 0, bytes: 0, last: null };
 const MAX_QUEUED = 1_000;
 /** All texts and images that wait in one queue together. */
 const MAX_QUEUED_BYTES = 64 * 1_048_576;
@@ -55,22 +63,26 @@ export function createAcceptance(parts: Parts) {
     await requireCredential(db, row, provider);
     const { text, options } = compose(provider, body);
     const chat = chosen ?? (await opening.open(db, row, { provider, title: null }));
-    const waiting = await measureQueue(db, chat);
+    const waiting = chat.isQueueing ? await measureQueue(db, chat) : EMPTY;
     requireRoom(waiting, { text, options });
-    const messageId = newId();
-    await insertMessage(db, {
-      id: messageId,
+    const isNext = row.state === 'active' && !chat.processing && !chat.isQueueing;
+    const isStarted = isNext && (await turns.mayStart(db, row.id));
+    const message = await insertMessage(db, {
+      id: newId(),
       organization_id: row.organization_id,
       replica_id: row.id,
       chat_id: chat.id,
       position: nextPosition(waiting.last),
-      state: 'queued',
+      state: isStarted ? 'running' : 'queued',
       text,
       options: JSON.stringify(options),
       sender: JSON.stringify(sender),
       created_at: now(),
     });
-    const { accepted, processing } = await place(db, row, chat, messageId);
+    const kept = { ...message, options };
+    const { accepted, processing } = isStarted
+      ? await start(db, row, chat, kept)
+      : await enqueue(db, row, chat, { messageId: message.id, before: waiting.count });
     await announce(db, row, { chat: { ...chat, processing }, text, accepted });
     await replicas.noteActivity(db, row);
     return accepted;
@@ -105,22 +117,37 @@ export function createAcceptance(parts: Parts) {
   }
 
   /** A message runs at once when its replica is active and its chat has nothing else to do. */
-  async function place(
+  async function start(
     db: Db,
     row: ReplicaRow,
     chat: store.ChatRow,
-    messageId: string,
-  ): Promise<{ accepted: Accepted; processing: boolean }> {
+    message: StartedMessage,
+  ): Promise<Placed> {
+    await turns.enterHistory(db, chat, message);
+    await turns.sendStarted(db, row, { ...message, provider: chat.provider });
+    const accepted = { messageId: message.id, chatId: chat.id, status: 'sent', position: null } as const;
+    return { accepted, processing: true };
+  }
+
+  /** Others may wait although nothing runs, as when a budget was reached: the first of them is then tried again. */
+  async function enqueue(
+    db: Db,
+    row: ReplicaRow,
+    chat: store.ChatRow,
+    { messageId, before }: { messageId: string; before: number },
+  ): Promise<Placed> {
     const known = { messageId, chatId: chat.id };
-    const started = row.state === 'active' ? await turns.startNext(db, chat) : undefined;
-    if (started) await turns.dispatch(db, row);
-    const processing = chat.processing || started !== undefined;
+    const mayBegin = row.state === 'active' && !chat.processing;
+    const started = mayBegin ? await turns.startNext(db, chat) : undefined;
+    if (started) await turns.sendStarted(db, row, { ...started, provider: chat.provider });
+    // A budget may have been raised since the message was kept.
     if (started?.id === messageId)
-      return { accepted: { ...known, status: 'sent', position: null }, processing };
+      return { accepted: { ...known, status: 'sent', position: null }, processing: true };
+    const processing = chat.processing || started !== undefined;
     if (row.state !== 'active' && row.state !== 'preparing')
       return { accepted: { ...known, status: 'waking', position: null }, processing };
-    const { count } = await measureQueue(db, chat);
-    return { accepted: { ...known, status: 'queued', position: count - 1 }, processing };
+    const position = started ? before - 1 : before;
+    return { accepted: { ...known, status: 'queued', position }, processing };
   }
 
   async function announce(

@@ -1,8 +1,8 @@
 /**
- * What becomes of a turn: the engine has it, will take it another time, or never will; or the agent is not there yet,
- * for which nobody gives up.
+ * What becomes of a turn: the engine has it, will take it another time, or never will; or its images are on their way,
+ * which it follows; or the agent is not there yet, for which nobody gives up.
  */
-export type Verdict = 'taken' | 'later' | 'refused' | 'installing';
+export type Verdict = 'taken' | 'later' | 'refused' | 'fetching' | 'installing';
 
 /** The chat is busy in the engine, or the engine has too much to do. */
 const later = new Set([408, 409, 425, 429]);

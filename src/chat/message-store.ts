@@ -21,6 +21,8 @@ export type MessageRow = Omit<Selectable<Message>, 'state' | 'sender' | 'options
   state: MessageState;
   sender: Sender | null;
 };
+/** A message that has just left its queue, with everything that its engine is told. */
+export type StartedMessage = MessageRow & { options: MessageOptions };
 /** A message with what is said of its chat. */
 export type Turn = MessageRow & { provider: CodingAgent; isChatDeleted: boolean };
 
@@ -41,8 +43,8 @@ const columns = [
   'message.created_at',
 ] as const;
 
-export async function insertMessage(db: Db, row: Insertable<Message>): Promise<void> {
-  await db.insertInto('message').values(row).execute();
+export async function insertMessage(db: Db, row: Insertable<Message>): Promise<MessageRow> {
+  return typed(await db.insertInto('message').values(row).returning(columns).executeTakeFirstOrThrow());
 }
 
 /** What waits in a chat, in order, and what runs in it, as of one moment. */
@@ -85,10 +87,7 @@ export function measureQueue(
 }
 
 /** Lets the first message of a chat's queue run, when none runs; undefined when there is nothing to start. */
-export async function startFirst(
-  db: Db,
-  chat: ChatRef,
-): Promise<(MessageRow & { images: MessageOptions['images'] }) | undefined> {
+export async function startFirst(db: Db, chat: ChatRef): Promise<StartedMessage | undefined> {
   const row = await db
     .updateTable('message')
     .set({ state: 'running' })
@@ -115,9 +114,10 @@ export async function startFirst(
         ),
       ),
     )
-    .returning([...columns, sql<MessageOptions['images']>`options -> 'images'`.as('images')])
+    .returning([...columns, 'message.options'])
     .executeTakeFirst();
-  return row && { ...typed(row), images: row.images };
+  // Options are written by this noun only.
+  return row && { ...typed(row), options: row.options as MessageOptions };
 }
 
 /** The chats of a replica in which something waits and nothing runs. */
@@ -192,13 +192,29 @@ export async function updateMessages(
   await db.updateTable('message').set(change).where('id', 'in', ids).execute();
 }
 
-/** Notes that the engine has taken a message, unless its turn is over by now. */
-export async function markSent(db: Db, id: string, at: Date): Promise<void> {
+/**
+ * Notes that the engine of an incarnation has taken a message, unless its turn is over by now, or the sandbox has started
+ * anew and knows nothing of it. The replica's row is held for that, as by everybody who changes its messages.
+ */
+export async function markSent(
+  db: Db,
+  sent: { replicaId: string; incarnation: number; id: string; at: Date },
+): Promise<void> {
   await db
+    .with('held', (query) =>
+      query
+        .selectFrom('replica')
+        .select('id')
+        .where('id', '=', sent.replicaId)
+        .where('incarnation', '=', sent.incarnation)
+        .forUpdate(),
+    )
     .updateTable('message')
-    .set((eb) => ({ sent_at: eb.fn.coalesce('sent_at', eb.val(at)) }))
-    .where('id', '=', id)
-    .where('state', '=', 'running')
+    .from('held')
+    .set((eb) => ({ sent_at: eb.fn.coalesce('message.sent_at', eb.val(sent.at)) }))
+    .where('message.id', '=', sent.id)
+    .whereRef('message.replica_id', '=', 'held.id')
+    .where('message.state', '=', 'running')
     .execute();
 }
 
@@ -260,6 +276,25 @@ export function selectReplicasDue(
     });
   if (due.organizationId) query = query.where('replica.organization_id', '=', due.organizationId);
   return query.limit(due.limit).execute();
+}
+
+/** Active replicas of a host with messages that left their queue and that no engine is known to have. */
+export function selectUnsent(
+  db: Db,
+  wanted: { hostId: string; before: Date; limit: number },
+): Promise<{ id: string; host_id: string }[]> {
+  return db
+    .selectFrom('message')
+    .innerJoin('replica', 'replica.id', 'message.replica_id')
+    .select(['replica.id', 'replica.host_id'])
+    .distinct()
+    .where('message.state', '=', sql.lit('running'))
+    .where('message.sent_at', 'is', null)
+    .where('message.created_at', '<', wanted.before)
+    .where('replica.state', '=', 'active')
+    .where('replica.host_id', '=', wanted.hostId)
+    .limit(wanted.limit)
+    .execute();
 }
 
 /** Who sent the messages, by their ids. */

@@ -1,9 +1,10 @@
 import type { Caller } from '../account/caller.ts';
 import { notFound } from '../contract/error.ts';
 import type { Db } from '../db/database.ts';
+import { byteLength } from '../lib/text.ts';
 import { requireServed } from '../replica/admission.ts';
 import type { ReplicaRow, ReplicaService } from '../replica/service.ts';
-import { type MessageRow, selectOpen, updateMessages } from './message-store.ts';
+import { type MessageRow, selectOpen, selectTurn, updateMessages } from './message-store.ts';
 import { presentChat } from './present.ts';
 import { movesTo } from './queue-order.ts';
 import * as store from './store.ts';
@@ -74,6 +75,22 @@ export function createQueue({ replicas, turns, now }: Parts) {
     return { interrupted: running !== null, queue: queue.map(({ id }) => id) };
   }
 
+  /** Adds to a message that still waits, unless it would become too long. The caller holds the replica. */
+  async function amendQueued(
+    db: Db,
+    row: ReplicaRow,
+    wanted: { messageId: string; text: string; maxBytes: number },
+  ): Promise<'added' | 'full' | 'gone'> {
+    const message = await selectTurn(db, { replicaId: row.id, id: wanted.messageId });
+    const chat = message && (await store.selectChat(db, { replicaId: row.id, id: message.chat_id }));
+    if (!chat || message.state !== 'queued') return 'gone';
+    const text = `${message.text}${wanted.text}`;
+    if (byteLength(text) > wanted.maxBytes) return 'full';
+    await updateMessages(db, [message.id], { text });
+    await replicas.emit(db, row.id, [{ type: 'chat.updated', payload: { chat: presentChat(chat) } }]);
+    return 'added';
+  }
+
   async function change(
     db: Db,
     caller: Caller,
@@ -89,7 +106,7 @@ export function createQueue({ replicas, turns, now }: Parts) {
     return changed;
   }
 
-  return { read, clear, remove, reorder, interrupt };
+  return { read, clear, remove, reorder, interrupt, amendQueued };
 }
 
 /** The chat, once it is clear that the replica serves it. */

@@ -6,7 +6,7 @@ import type { ReplicaRow, ReplicaService } from '../replica/service.ts';
 import { type Accepted, type CredentialCheck, createAcceptance, type MessageBody } from './acceptance.ts';
 import { createCommands } from './commands.ts';
 import { readHistory } from './history.ts';
-import { selectOpen, updateMessages } from './message-store.ts';
+import { hasOpen, selectOpen, updateMessages } from './message-store.ts';
 import { createOpening } from './opening.ts';
 import { presentChat } from './present.ts';
 import { type ChatKey, createQueue, findChat } from './queue.ts';
@@ -24,6 +24,9 @@ type Parts = {
   noticeOf: Parameters<typeof createTurns>[0]['noticeOf'];
   mayStart: Parameters<typeof createTurns>[0]['mayStart'];
   summarizeTurn: Parameters<typeof createTurns>[0]['summarizeTurn'];
+  onTurnEnded: Parameters<typeof createTurns>[0]['onTurnEnded'];
+  handOver: Parameters<typeof createTurns>[0]['handOver'];
+  hostId: string;
   newId: () => string;
   now: () => Date;
 };
@@ -51,9 +54,9 @@ export function createChatService(parts: Parts) {
   }
 
   /** Keeps the message with which a replica is created. */
-  async function firstMessage(db: Db, row: ReplicaRow, body: MessageBody): Promise<void> {
+  async function firstMessage(db: Db, row: ReplicaRow, body: MessageBody): Promise<Accepted> {
     const { organization_id: organizationId, person_id: personId } = row;
-    await accept(db, row, { ...body, sender: await personOf(db, { organizationId, personId }) });
+    return accept(db, row, { ...body, sender: await personOf(db, { organizationId, personId }) });
   }
 
   async function list(
@@ -108,6 +111,9 @@ export function createChatService(parts: Parts) {
     remove,
     overview,
     queue,
+    amendQueued: queue.amendQueued,
+    /** Whether a turn runs or a message waits. */
+    hasWork: hasOpen,
     listCommands: commands.list,
     keepCommands: commands.keep,
     readHistory,

@@ -1,10 +1,14 @@
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { ExpressionBuilder, Insertable, Selectable, Updateable } from 'kysely';
 import type { CodingAgent } from '../contract/message.ts';
 import type { Db } from '../db/database.ts';
-import type { Chat } from '../db/schema.ts';
+import type { Chat, DB } from '../db/schema.ts';
 
-/** A chat, and whether a turn runs in it. */
-export type ChatRow = Omit<Selectable<Chat>, 'provider'> & { provider: CodingAgent; processing: boolean };
+/** A chat, whether a turn runs in it, and whether messages wait in it. */
+export type ChatRow = Omit<Selectable<Chat>, 'provider'> & {
+  provider: CodingAgent;
+  processing: boolean;
+  isQueueing: boolean;
+};
 type Key = { replicaId: string; id: string };
 /** What names a chat: callers may make ids, so one id may be that of chats in several replicas. */
 export type ChatRef = Pick<ChatRow, 'replica_id' | 'id'>;
@@ -37,7 +41,7 @@ export async function insertChat(db: Db, row: Insertable<Chat>): Promise<ChatRow
     .onConflict((conflict) => conflict.columns(['replica_id', 'id']).doNothing())
     .returningAll()
     .executeTakeFirst();
-  return made && typed({ ...made, processing: false });
+  return made && typed({ ...made, processing: false, isQueueing: false });
 }
 
 export async function updateChat(db: Db, chat: ChatRef, change: Updateable<Chat>): Promise<void> {
@@ -53,21 +57,21 @@ function chats(db: Db) {
   return db
     .selectFrom('chat')
     .selectAll('chat')
-    .select((eb) =>
-      eb
-        .exists(
-          eb
-            .selectFrom('message')
-            .select('message.id')
-            .whereRef('message.replica_id', '=', 'chat.replica_id')
-            .whereRef('message.chat_id', '=', 'chat.id')
-            .where('message.state', '=', 'running'),
-        )
-        .as('processing'),
-    );
+    .select((eb) => [hasMessage(eb, 'running').as('processing'), hasMessage(eb, 'queued').as('isQueueing')]);
 }
 
-function typed(row: Selectable<Chat> & { processing: unknown }): ChatRow {
+function hasMessage(eb: ExpressionBuilder<DB, 'chat'>, state: 'running' | 'queued') {
+  return eb.exists(
+    eb
+      .selectFrom('message')
+      .select('message.id')
+      .whereRef('message.replica_id', '=', 'chat.replica_id')
+      .whereRef('message.chat_id', '=', 'chat.id')
+      .where('message.state', '=', state),
+  );
+}
+
+function typed(row: Selectable<Chat> & { processing: unknown; isQueueing: unknown }): ChatRow {
   // The check constraint of the column allows nothing else, and `exists` is a boolean.
   return row as ChatRow;
 }

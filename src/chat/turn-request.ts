@@ -25,18 +25,24 @@ type Parts = {
   fetchImages: FetchImages;
 };
 
+/** A message in work; its options are read when nobody has them at hand. */
+export type TurnToSend = Turn & { options?: MessageOptions };
+
+/** What the engine is told, or a sentence for the user when it can never be sent. */
+export type Whole = { request: TurnRequest } | { refusal: string };
+
 export type Composed =
-  | { request: TurnRequest }
+  | Whole
   /** The agent is being installed on this machine. */
   | 'installing'
-  /** It can never be sent: a sentence for the user. */
-  | { refusal: string };
+  /** Images are to be fetched first, and their hosts may take their time. */
+  | { fetchImages: (signal: AbortSignal) => Promise<Whole> };
 
 export type ComposeTurn = ReturnType<typeof createComposeTurn>;
 
 /** Puts together what the engine is told of a message. */
 export function createComposeTurn({ settings, programs, credentialOf, fetchImages }: Parts) {
-  return async function compose(db: Db, turn: Turn, signal: AbortSignal): Promise<Composed> {
+  return async function compose(db: Db, turn: TurnToSend): Promise<Composed> {
     const { provider } = turn;
     const isScripted = settings.runner === 'scripted';
     if (!isScripted) {
@@ -44,41 +50,53 @@ export function createComposeTurn({ settings, programs, credentialOf, fetchImage
       if (state === 'installing') return state;
       if (state !== 'installed') return { refusal: state.failed };
     }
-    const options = await selectOptions(db, turn.id);
+    const options = turn.options ?? (await selectOptions(db, turn.id));
     const credential =
       provider === 'cursor' && !isScripted
         ? await credentialOf(db, { organizationId: turn.organization_id, agent: provider })
         : null;
+    const request: TurnRequest = {
+      id: turn.id,
+      chatId: turn.chat_id,
+      agent: isScripted ? 'scripted' : provider,
+      agentFolder: isScripted ? null : programs.folderOf(provider),
+      message: turn.text,
+      images: [],
+      model: options.model,
+      thinkingLevel: options.thinking_level ?? usualThinkingLevel(provider),
+      planMode: options.plan_mode,
+      goalMode: options.goal_mode,
+      fastMode: options.fast_mode,
+      credential: credential?.apiKey ?? null,
+      silenceMs: settings.silenceMs,
+      durationMs: settings.durationMs,
+    };
+    const { images } = options;
+    const urls = images.flatMap(({ source }) => (source.type === 'url' ? [source.url] : []));
+    if (urls.length === 0) return { request: { ...request, images: inOrder(images, []) } };
+    return { fetchImages: (signal) => complete(request, { images, urls, signal }) };
+  };
+
+  async function complete(
+    request: TurnRequest,
+    { images, urls, signal }: { images: Images; urls: readonly string[]; signal: AbortSignal },
+  ): Promise<Whole> {
     try {
-      const request: TurnRequest = {
-        id: turn.id,
-        chatId: turn.chat_id,
-        agent: isScripted ? 'scripted' : provider,
-        agentFolder: isScripted ? null : programs.folderOf(provider),
-        message: turn.text,
-        images: await load(options.images, signal),
-        model: options.model,
-        thinkingLevel: options.thinking_level ?? usualThinkingLevel(provider),
-        planMode: options.plan_mode,
-        goalMode: options.goal_mode,
-        fastMode: options.fast_mode,
-        credential: credential?.apiKey ?? null,
-        silenceMs: settings.silenceMs,
-        durationMs: settings.durationMs,
-      };
-      return { request };
+      return { request: { ...request, images: inOrder(images, await fetchImages(urls, signal)) } };
     } catch (error) {
       if (error instanceof ImageError) return { refusal: error.message };
       throw error;
     }
-  };
-
-  async function load(images: MessageOptions['images'], signal: AbortSignal): Promise<TurnImage[]> {
-    const urls = images.flatMap(({ source }) => (source.type === 'url' ? [source.url] : []));
-    const fetched = (await fetchImages(urls, signal)).values();
-    return images.flatMap(({ source }) => {
-      if (source.type === 'base64') return { mediaType: source.media_type, dataBase64: source.data };
-      return fetched.next().value ?? [];
-    });
   }
+}
+
+type Images = MessageOptions['images'];
+
+/** All images of a message; those that were fetched stand where their addresses do. */
+function inOrder(images: Images, fetched: readonly TurnImage[]): TurnImage[] {
+  const next = fetched.values();
+  return images.flatMap(({ source }) => {
+    if (source.type === 'base64') return { mediaType: source.media_type, dataBase64: source.data };
+    return next.next().value ?? [];
+  });
 }

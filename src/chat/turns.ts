@@ -1,23 +1,28 @@
 /*
  * From the queue to the end of a turn. A message is `queued`, then `running` from the moment it leaves the queue, and
  * ends once. Leaving the queue is a change in the database; a job then hands running messages to the engine, as often
- * as needed, since the engine takes a message of one id once. `sent_at` says that the engine has it, and is cleared
- * when a sandbox starts anew and the turn had not begun. Whoever calls these functions holds the replica's row, so
- * that accepting, reordering, starting and ending come one after the other.
+ * as needed, since the engine takes a message of one id once. On the sandbox's own host a message is handed over right
+ * after the commit, and the job is there for the case that this comes to nothing. `sent_at` says that the engine has it,
+ * and is cleared when a sandbox starts anew and the turn had not begun. Whoever calls these functions holds the
+ * replica's row, so that accepting, reordering, starting and ending come one after the other.
  */
 import type { CodingAgent } from '../contract/message.ts';
 import type { Db } from '../db/database.ts';
+import { afterCommit } from '../db/transact.ts';
 import type { EngineReport, TurnFailureKind } from '../engine/protocol.ts';
 import type { TurnSummary } from '../pull-request/turn-summary.ts';
 import type { ReplicaEvent, ReplicaRow, ReplicaService } from '../replica/service.ts';
 import { hostTask } from '../sandbox/host.ts';
 import { enqueue } from '../work/enqueue.ts';
+import { hasJob } from '../work/has-job.ts';
 import { boundedJson } from './bounded-json.ts';
+import { type Addressee, isAddressee } from './engine-turns.ts';
 import { keepWithin } from './history-bound.ts';
 import { insertEntry } from './history-store.ts';
 import * as messages from './message-store.ts';
 import { presentChat } from './present.ts';
 import { type ChatRef, selectChat, updateChat } from './store.ts';
+import type { TurnToSend } from './turn-request.ts';
 import { userEntry } from './user-entry.ts';
 
 export type TurnReport = Extract<EngineReport, { type: `turn.${string}` }>;
@@ -26,16 +31,23 @@ export type Outcome = {
   error: string | null;
   failure?: TurnFailureKind | null | undefined;
 };
+export type EndedTurn = { row: ReplicaRow; messageId: string; outcome: Outcome; summary: TurnSummary };
 type Parts = {
   replicas: Pick<ReplicaService, 'emit' | 'noteActivity' | 'noteWorkDone'>;
   /** What the end of a turn tells of repositories and pull requests. */
   summarizeTurn(db: Db, key: { replicaId: string; messageId: string }): Promise<TurnSummary>;
+  /** Told of the end of every turn in its transaction. */
+  onTurnEnded(db: Db, ended: EndedTurn): Promise<void>;
   /** Whether the agents of a replica may go on; what is queued waits otherwise. */
   mayStart(db: Db, replicaId: string): Promise<boolean>;
   /** What those who watch a turn have to know before anything else. */
   noticeOf(db: Db, key: { organizationId: string; agent: CodingAgent }): Promise<string | null>;
+  /** Hands a message to an engine of this host without waiting for a job. */
+  handOver(row: Addressee, turn: TurnToSend): void;
+  hostId: string;
   now: () => Date;
 };
+type Chat = ChatRef & { provider: CodingAgent };
 
 export const DISPATCH_TASK = 'chat.dispatch';
 export const INTERRUPT_TASK = 'chat.interrupt';
@@ -46,29 +58,36 @@ const MAX_ENTRY_BYTES = 1_048_576;
 const MAX_DELTA_BYTES = 65_536;
 const DUE_BATCH = 500;
 const DUE_AFTER_MS = 15_000;
+/** Longer than a message takes to the engine when nothing is in its way. */
+const HAND_OVER_MS = 2_000;
+
+const dispatchKey = (replicaId: string) => `${DISPATCH_TASK}:${replicaId}`;
 
 export type Turns = ReturnType<typeof createTurns>;
 
-export function createTurns({ replicas, noticeOf, mayStart, summarizeTurn, now }: Parts) {
+export function createTurns(parts: Parts) {
+  const { replicas, noticeOf, mayStart, now } = parts;
+
   /** Takes the next message of a chat out of the queue, when none runs in it. */
-  async function startNext(
-    db: Db,
-    chat: ChatRef & { provider: CodingAgent },
-  ): Promise<messages.MessageRow | undefined> {
+  async function startNext(db: Db, chat: Chat): Promise<messages.StartedMessage | undefined> {
     if (!(await mayStart(db, chat.replica_id))) return undefined;
     const started = await messages.startFirst(db, chat);
-    if (!started) return undefined;
-    const { images, ...message } = started;
-    const entry = userEntry(chat.provider, { messageId: message.id, text: message.text, images });
+    if (started) await enterHistory(db, chat, started);
+    return started;
+  }
+
+  /** What a message says stands in the history from the moment it leaves the queue. */
+  async function enterHistory(db: Db, chat: Chat, message: messages.StartedMessage): Promise<void> {
+    const { id: messageId, text, options } = message;
+    const entry = userEntry(chat.provider, { messageId, text, images: options.images });
     await insertEntry(db, {
       replica_id: message.replica_id,
       chat_id: chat.id,
-      message_id: message.id,
+      message_id: messageId,
       at: now(),
       type: entry.type,
       payload: JSON.stringify(entry.payload),
     });
-    return message;
   }
 
   /** What is to be done for an active replica: messages to send, and turns to interrupt because their chat is gone. */
@@ -164,22 +183,28 @@ export function createTurns({ replicas, noticeOf, mayStart, summarizeTurn, now }
       failure: outcome.failure ?? null,
       finished_at: now(),
     });
+    const summary = await parts.summarizeTurn(db, { replicaId: row.id, messageId: turn.id });
     const chat = await selectChat(db, { replicaId: row.id, id: turn.chat_id });
     if (chat) {
       const next = row.state === 'active' ? await startNext(db, chat) : undefined;
       const updated = { ...chat, updated_at: now(), processing: next !== undefined };
       await updateChat(db, chat, { updated_at: updated.updated_at });
       await replicas.emit(db, row.id, [
-        ...(await endEvents(db, turn, outcome)),
+        ...(await endEvents(db, turn, { outcome, summary })),
         { type: 'chat.updated', payload: { chat: presentChat(updated) } },
       ]);
-      if (next) await dispatch(db, row);
+      if (next) await sendStarted(db, row, { ...next, provider: chat.provider });
     }
+    await parts.onTurnEnded(db, { row, messageId: turn.id, outcome, summary });
     if (await messages.hasOpen(db, row.id)) await replicas.noteActivity(db, row);
     else await replicas.noteWorkDone(db, row);
   }
 
-  async function endEvents(db: Db, turn: messages.Turn, outcome: Outcome): Promise<ReplicaEvent[]> {
+  async function endEvents(
+    db: Db,
+    turn: messages.Turn,
+    { outcome, summary }: { outcome: Outcome; summary: TurnSummary },
+  ): Promise<ReplicaEvent[]> {
     const { chat_id: chatId } = turn;
     const events: ReplicaEvent[] = [];
     if (outcome.state === 'failed') {
@@ -199,8 +224,7 @@ export function createTurns({ replicas, noticeOf, mayStart, summarizeTurn, now }
       events.push({ type: 'chat.interrupted', payload });
     }
     const isComplete = outcome.state === 'completed';
-    const key = { replicaId: turn.replica_id, messageId: turn.id };
-    const payload = { chatId, isComplete, messageId: turn.id, ...(await summarizeTurn(db, key)) };
+    const payload = { chatId, isComplete, messageId: turn.id, ...summary };
     events.push({ type: 'chat.turn.completed', payload });
     return events;
   }
@@ -248,11 +272,24 @@ export function createTurns({ replicas, noticeOf, mayStart, summarizeTurn, now }
     await enqueue(db, {
       name: hostTask(DISPATCH_TASK, host_id),
       payload: { replica_id: id, tries: again?.tries ?? 0 },
-      key: `${DISPATCH_TASK}:${id}`,
+      key: dispatchKey(id),
       keyMode: again ? 'preserve_run_at' : 'replace',
       queue: `chat:${id}`,
       ...(again && { runAt: again.runAt }),
     });
+  }
+
+  /**
+   * Brings a message that has left the queue in this transaction to the engine as soon as it is committed. It has no job:
+   * one is added by `requestUnsent` when the message does not get there.
+   */
+  async function sendStarted(
+    db: Db,
+    row: ReplicaRow,
+    { provider, ...started }: messages.StartedMessage & { provider: CodingAgent },
+  ): Promise<void> {
+    if (!isAddressee(row) || row.host_id !== parts.hostId) return dispatch(db, row);
+    afterCommit(db, () => parts.handOver(row, { ...started, provider, isChatDeleted: false }));
   }
 
   async function requestInterrupt(db: Db, row: ReplicaRow, messageId: string): Promise<void> {
@@ -275,6 +312,16 @@ export function createTurns({ replicas, noticeOf, mayStart, summarizeTurn, now }
     });
   }
 
+  /** Adds jobs for messages on this host that should have been handed over and were not, as when the process was killed. */
+  async function requestUnsent(db: Db): Promise<void> {
+    const before = new Date(now().getTime() - HAND_OVER_MS);
+    const { hostId } = parts;
+    for (const row of await messages.selectUnsent(db, { hostId, before, limit: DUE_BATCH })) {
+      // One that waits counts its own tries.
+      if (!(await hasJob(db, dispatchKey(row.id)))) await dispatch(db, row);
+    }
+  }
+
   /** Adds the jobs that are missing, whatever became of them; answers how many. */
   async function requestDue(db: Db): Promise<number> {
     const at = now();
@@ -292,7 +339,10 @@ export function createTurns({ replicas, noticeOf, mayStart, summarizeTurn, now }
   }
 
   return {
+    mayStart,
     startNext,
+    enterHistory,
+    sendStarted,
     takeDue,
     report,
     finish,
@@ -304,9 +354,11 @@ export function createTurns({ replicas, noticeOf, mayStart, summarizeTurn, now }
     requestInterrupt,
     requestForget,
     requestDue,
+    requestUnsent,
     dispatchWaiting,
     find: messages.selectTurn,
     turnOf: messages.selectTurnOf,
-    markSent: (db: Db, id: string) => messages.markSent(db, id, now()),
+    markSent: (db: Db, { id: replicaId, incarnation }: Addressee, id: string) =>
+      messages.markSent(db, { replicaId, incarnation, id, at: now() }),
   };
 }

@@ -56,6 +56,15 @@ describe('the journal', () => {
     expect(readdirSync(folder)).toEqual(['torn.json']);
   });
 
+  test('takes an entry that a power cut has left empty for a turn that was not begun', async () => {
+    const folder = makeFolder();
+    writeFileSync(join(folder, `${idOf('a')}.json`), '');
+    const journal = openJournal(folder, { keep: 10 });
+    expect([journal.has(idOf('a')), readdirSync(folder)]).toEqual([false, []]);
+    await journal.write(entry('a'));
+    expect(openJournal(folder, { keep: 10 }).unfinished()).toEqual([entry('a')]);
+  });
+
   test.each<[string, (file: string) => void]>([
     ['a fifo', (file) => execFileSync('mkfifo', [file])],
     ['a link', (file) => symlinkSync('/dev/zero', file)],

@@ -1,5 +1,5 @@
 import { constants, lstatSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listFolder } from './list-folder.ts';
 import { makeOwnFolder } from './make-own-folder.ts';
@@ -26,9 +26,10 @@ export type Journal = {
 
 /** Keeps one file per turn: `<id>.json` while it is unfinished, `<id>.done` afterwards. */
 export function openJournal(folder: string, { keep }: { keep: number }): Journal {
-  const names = listFiles(folder);
-  for (const name of names.filter((file) => file.endsWith('.tmp')))
-    discard(join(folder, name), { beside: folder });
+  const found = listFiles(folder);
+  const cutOff = new Set(found.filter((name) => name.endsWith('.tmp') || isEmptyEntry(folder, name)));
+  for (const name of cutOff) discard(join(folder, name), { beside: folder });
+  const names = found.filter((name) => !cutOff.has(name));
   const known = new Set(names.map(idOf).filter((id) => id !== null));
   const entries = new Map(
     names
@@ -57,8 +58,13 @@ export function openJournal(folder: string, { keep }: { keep: number }): Journal
     async write(entry) {
       const temporary = join(folder, `${entry.id}.tmp`);
       makeOwnFolder(folder);
-      await writeSynced(temporary, JSON.stringify(entry));
+      await using draft = await writeNew(temporary, JSON.stringify(entry));
+      const isReplaced = known.has(entry.id);
+      // Only what is on the disk takes the place of another entry. The first one goes there together with its name,
+      // which is half the time: a power cut may leave it empty, and then nobody has begun anything yet.
+      if (isReplaced) await draft.sync();
       await rename(temporary, join(folder, `${entry.id}.json`));
+      if (!isReplaced) await draft.sync();
       await syncFolder(folder);
       known.add(entry.id);
       entries.set(entry.id, entry);
@@ -88,6 +94,13 @@ function listFiles(folder: string): string[] {
   } catch {
     return [];
   }
+}
+
+/** What a power cut leaves of a first entry: a name without the bytes. The turn was not begun, and may be sent again. */
+function isEmptyEntry(folder: string, name: string): boolean {
+  if (!name.endsWith('.json')) return false;
+  const stats = lstatSync(join(folder, name), { throwIfNoEntry: false });
+  return stats?.isFile() === true && stats.size === 0;
 }
 
 function idOf(name: string): string | null {
@@ -124,14 +137,15 @@ function isId(value: unknown): value is string {
 }
 
 /** As a new file, so that nothing that somebody has put there is opened. */
-async function writeSynced(file: string, text: string): Promise<void> {
+async function writeNew(file: string, text: string): Promise<FileHandle> {
   await rm(file, { recursive: true, force: true });
   const handle = await open(file, 'wx', 0o600);
   try {
     await handle.writeFile(text);
-    await handle.sync();
-  } finally {
+    return handle;
+  } catch (error) {
     await handle.close();
+    throw error;
   }
 }
 

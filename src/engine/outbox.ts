@@ -8,15 +8,21 @@ import { askAcked, deliver } from './outbox-delivery.ts';
 import { type OutboxLog, openOutboxLog } from './outbox-log.ts';
 import type { EngineEventType, EngineReport } from './protocol.ts';
 import { discard } from './set-aside.ts';
+import { createSyncLater } from './sync-later.ts';
 
 /** What its number adds to an event. */
 const NUMBER_BYTES = 32;
 const SYNC_AFTER_MS = 200;
-const STEP_WAIT_MS = 100;
+const PATIENCE_MS = 50;
 /** Reports that may wait for the gateway's first word before those that can be done without are dropped. */
 const MAX_WAITING = 1_000;
 /** More folders of events than sandboxes that a disk was ever a snapshot of. */
 const MAX_FOLDERS = 1_000;
+/**
+ * Nobody waits for these: they go along with what comes next, such as the first words of an answer. Taking a batch costs
+ * the service much the same whatever is in it, and at the start of a turn it has better things to do.
+ */
+const patient = new Set<EngineEventType>(['boot.step', 'turn.started', 'turn.message']);
 /** Pieces of something whose end is reported in any case. */
 const dispensable = new Set<EngineEventType>(['hook.output', 'turn.delta']);
 
@@ -49,7 +55,11 @@ export function createOutbox(options: {
   let wake = () => {};
   let waiting = 0;
   let dropped = 0;
-  let syncTimer: NodeJS.Timeout | null = null;
+  let wakeTimer: NodeJS.Timeout | null = null;
+  const syncing = createSyncLater({
+    afterMs: SYNC_AFTER_MS,
+    onError: (error) => log(`events are not synced: ${String(error)}`),
+  });
   const opened = open();
   const ended = opened.then(run);
 
@@ -65,14 +75,14 @@ export function createOutbox(options: {
       if (canDrop && outbox.isPressed) return drop();
       tellDropped();
       outbox.append(eventLine(at, report));
-      // Nobody waits for the end of a step: it goes along with what comes next, which is most often the end of the boot.
-      if (report.type === 'boot.step') setTimeout(() => wake(), STEP_WAIT_MS);
+      if (patient.has(report.type)) wakeSoon();
       else wake();
-      if (report.type !== 'turn.delta') syncSoon(outbox);
+      if (report.type !== 'turn.delta') syncing.note(outbox);
     },
 
     async flush(abort) {
       const outbox = await orAbort(opened, abort);
+      wake();
       const target = outbox ? outbox.next - 1 : 0;
       while (outbox && outbox.acked < Math.min(target, outbox.next - 1)) {
         if (signal.aborted) throw new Error('the engine is ending');
@@ -84,7 +94,8 @@ export function createOutbox(options: {
       closing.abort();
       wake();
       release();
-      if (syncTimer) clearTimeout(syncTimer);
+      syncing.close();
+      if (wakeTimer) clearTimeout(wakeTimer);
       await ended;
     },
   };
@@ -107,6 +118,14 @@ export function createOutbox(options: {
     });
   }
 
+  /** Only what is there when the time is over counts: a wake that finds nothing does nothing. */
+  function wakeSoon(): void {
+    wakeTimer ??= setTimeout(() => {
+      wakeTimer = null;
+      wake();
+    }, PATIENCE_MS);
+  }
+
   function release(): void {
     for (const resolve of waiters) resolve();
     waiters.clear();
@@ -120,14 +139,6 @@ export function createOutbox(options: {
   function tellDropped(): void {
     if (dropped > 0) log(`${dropped} pieces of output or deltas were dropped`);
     dropped = 0;
-  }
-
-  function syncSoon(outbox: OutboxLog): void {
-    const number = outbox.next - 1;
-    syncTimer ??= setTimeout(() => {
-      syncTimer = null;
-      if (outbox.acked < number) outbox.sync().catch((error) => log(`events are not synced: ${error}`));
-    }, SYNC_AFTER_MS).unref();
   }
 }
 

@@ -26,6 +26,7 @@ export type ModelAsker = {
   messageId: string | null;
 };
 
+type Credential = { apiKey: string; baseUrl: string | null };
 type Parts = {
   db: Db;
   /** The turn that runs in a chat of the replica; undefined when the chat is not one of it. */
@@ -33,14 +34,11 @@ type Parts = {
     db: Db,
     key: { replicaId: string; chatId: string },
   ): Promise<{ messageId: string | null; provider: CodingAgent } | undefined>;
-  credentialOf(
-    db: Db,
-    key: { organizationId: string; agent: CodingAgent },
-  ): Promise<{ apiKey: string; baseUrl: string | null } | null>;
+  credentialOf(db: Db, key: { organizationId: string; agent: CodingAgent }): Promise<Credential | null>;
   /** Answers where an organization has no credential; null when it is off. */
   offlineModel: ScriptedModel | null;
   /** A sentence when nothing more may be spent. */
-  refuseSpending(db: Db, asker: ModelAsker): Promise<string | null>;
+  refuseSpending(db: Db, key: { replicaId: string }): Promise<string | null>;
   record(db: Db, asker: ModelAsker, usage: TokenUsage & { isOffline: boolean }): Promise<void>;
   allowPrivateTargets: boolean;
   log: Logger;
@@ -52,6 +50,9 @@ type Asked = {
   /** As the agent has it, without the query. */
   path: string;
   asker: ModelAsker;
+  /** Why nothing more may be spent. */
+  refusal: string | null;
+  credential: Credential | null;
   signal: AbortSignal;
 };
 
@@ -82,11 +83,17 @@ export function createModelRoute(parts: Parts): GatewayRoute {
     const leave = running.take(sandboxId);
     try {
       if (!leave) throw new ModelRefusal(429, 'This workspace asks for too much at once; try again shortly.');
-      const turn = isId.test(chatId) ? await parts.turnOf(db, { replicaId, chatId }) : undefined;
+      // All that decides is asked for at once: each question is a way to the database and back.
+      const [turn, refusal, credential] = await Promise.all([
+        isId.test(chatId) ? parts.turnOf(db, { replicaId, chatId }) : undefined,
+        parts.refuseSpending(db, { replicaId }),
+        parts.credentialOf(db, { organizationId, agent }),
+      ]);
       if (turn?.provider !== agent) throw new ModelRefusal(404, 'There is no such chat in this workspace.');
       const asker = { organizationId, replicaId, agent, chatId, messageId: turn.messageId };
       const signal = goneSignal(response);
-      await withoutIdleLimit(request, () => answer({ request, response, api, path, asker, signal }));
+      const asked = { request, response, api, path, asker, refusal, credential, signal };
+      await withoutIdleLimit(request, () => answer(asked));
     } catch (error) {
       if (!(error instanceof ModelRefusal)) throw error;
       const { status, message: reason, cause } = error;
@@ -101,17 +108,12 @@ export function createModelRoute(parts: Parts): GatewayRoute {
   }
 
   async function answer(asked: Asked): Promise<void> {
-    const { request, response, api, path, asker } = asked;
+    const { request, response, api, path, asker, refusal, credential } = asked;
     // Agents look whether somebody is there before they ask.
     if (request.method === 'HEAD') return void response.writeHead(200).end();
     const wanted = api.paths.get(path);
     if (!wanted || wanted.method !== request.method)
       throw new ModelRefusal(404, `The model API is not open for ${request.method} ${path.slice(0, 200)}.`);
-    const { organizationId, agent } = asker;
-    const [refusal, credential] = await Promise.all([
-      parts.refuseSpending(db, asker),
-      parts.credentialOf(db, { organizationId, agent }),
-    ]);
     if (refusal !== null) throw new ModelRefusal(402, refusal);
     const usage = await (credential
       ? upstream({ ...asked, path: wanted.upstream, credential })

@@ -54,6 +54,15 @@ describe('a server of opencode', () => {
     });
   });
 
+  test('gets another port when its own was taken meanwhile', async () => {
+    const isFirst =
+      '[ -e tried ] || { echo $5 > tried; echo "Failed to start server. Is port $5 in use?"; exit 1; }';
+    const { folder, started } = start(`${isFirst}; ${LISTENS}; exec sleep 1000`);
+    const server = await started;
+    expect(server.port).not.toBe(Number(readFileSync(path.join(folder, 'tried'), 'utf8')));
+    await server.close();
+  });
+
   test('that is not wanted any more is ended in the middle of its start', async () => {
     const stopping = new AbortController();
     const { folder, started } = start('echo $$ > pid; exec sleep 1000', stopping.signal);

@@ -4,7 +4,10 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { vi } from 'vitest';
 import type { Caller } from '../../src/account/caller.ts';
+import type { MessageBody } from '../../src/chat/acceptance.ts';
+import { createEngineTurns } from '../../src/chat/engine-turns.ts';
 import { createFetchImages } from '../../src/chat/fetch-image.ts';
+import { createHandOver } from '../../src/chat/hand-over.ts';
 import { type ChatService, createChatService, type TurnReport } from '../../src/chat/service.ts';
 import { createComposeTurn } from '../../src/chat/turn-request.ts';
 import { chatTasks } from '../../src/chat/worker.ts';
@@ -20,6 +23,7 @@ import { parseKeyRing } from '../../src/secret/key-ring.ts';
 import { createSealer } from '../../src/secret/seal.ts';
 import { createUsageService } from '../../src/usage/service.ts';
 import { enqueue } from '../../src/work/enqueue.ts';
+import { createLoop } from '../../src/work/loop.ts';
 import { migrateWork } from '../../src/work/migrate.ts';
 import { startWorkers } from '../../src/work/runner.ts';
 import { createDatabase } from '../world/database.ts';
@@ -28,8 +32,13 @@ import { insertReplica } from './replica-row.ts';
 
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
+/** Where the process that hands a message over ends, as if it were killed there; jobs have to do the rest. */
+type Death = 'before it is sent' | 'before it is noted as sent' | null;
+
+type Options = { dies?: Death; mayStart?: () => Promise<boolean> };
+
 /** The services and workers of chats on a real database, with a stand-in in place of the engines. */
-export async function openStage() {
+export async function openStage({ dies = null, mayStart = async () => true }: Options = {}) {
   await using opening = new AsyncDisposableStack();
   const database = await createDatabase();
   opening.defer(() => database.drop());
@@ -48,9 +57,11 @@ export async function openStage() {
     repositories: { boundRepositories: unused },
     claim: unused,
     release: async () => {},
+    onMoved: async () => {},
     onFailed: (tx, row) => chats.giveUp(tx, row, 'The sandbox is gone.'),
     usage: createUsageService({ newId }),
     signals: { touch() {} },
+    allowPrivateTargets: true,
     policyTimes: {
       autoSleepMs: 3_600_000,
       deleteAfterInactivityMs: 3_600_000,
@@ -66,8 +77,11 @@ export async function openStage() {
     hasCredential: async () => true,
     isOfflineModelOn: false,
     noticeOf: async () => null,
-    mayStart: async () => true,
+    mayStart,
     summarizeTurn: createSummarizeTurn({ replicas }),
+    onTurnEnded: async () => {},
+    handOver: (row, turn) => dies !== 'before it is sent' && firstHandOver.begin(row, turn),
+    hostId,
     newId,
     now,
   });
@@ -75,7 +89,7 @@ export async function openStage() {
     settings: { runner: 'scripted', silenceMs: 60_000, durationMs: 60_000 },
     programs: { request: () => 'installed', folderOf: (agent) => agent },
     credentialOf: async () => null,
-    fetchImages: createFetchImages({ allowPrivateTargets: false }),
+    fetchImages: createFetchImages({ allowPrivateTargets: true }),
   });
   const engines = new Map<string, ReturnType<typeof createStandInEngine>>();
 
@@ -85,25 +99,42 @@ export async function openStage() {
     return engine.command(asked);
   };
   const sandboxes = {
-    hostId,
     find: selectSandbox,
-    command: (_db: unknown, id: string, asked: { method: string; path: string; body?: unknown }) =>
+    send: ({ id }: { id: string }, asked: { method: string; path: string; body?: unknown }) =>
       command(id, asked),
     inspect: async ({ id }: { id: string }) =>
       engineInfo.parse((await command(id, { method: 'GET', path: '/' })).body),
   };
+  const engine = createEngineTurns({ db, sandboxes });
+  const parts = { db, turns: chats.turns, replicas, engine, composeTurn, log, now };
+  const handOver = createHandOver(parts);
+  const markSent = () => Promise.reject(new Error('the process is killed here'));
+  const firstHandOver =
+    dies === null ? handOver : createHandOver({ ...parts, turns: { ...chats.turns, markSent } });
+  opening.defer(() => Promise.all([handOver.close(), firstHandOver.close()]).then(() => {}));
   const queuePool = new pg.Pool({ connectionString: database.url, max: 8 });
   opening.defer(() => queuePool.end());
   const workers = await startWorkers({
     pool: queuePool,
     log,
-    tasks: chatTasks({ db, chats, replicas, sandboxes, composeTurn, now }),
+    tasks: chatTasks({ db, chats, replicas, engine, handOver, hostId, now }),
     concurrency: 4,
     pollIntervalMs: 50,
   });
   opening.defer(() => workers.stop());
+  const unsent = createLoop({
+    name: 'chat.unsent',
+    intervalMs: 100,
+    run: () => chats.turns.requestUnsent(db),
+    log,
+  });
+  opening.defer(() => unsent.stop());
+  unsent.start();
 
-  async function replica(state: ReplicaState = 'active', row: { lifecycle_policy?: string } = {}) {
+  async function replica(
+    state: ReplicaState = 'active',
+    row: { lifecycle_policy?: string; host_id?: string } = {},
+  ) {
     const organizationId = newId();
     const sandboxId = newId();
     await db
@@ -163,7 +194,7 @@ export async function openStage() {
       engine,
       report,
       held,
-      send: (message: string, body: { chat_id?: string } = {}) =>
+      send: (message: string, body: Pick<MessageBody, 'chat_id' | 'coding_agent' | 'images'> = {}) =>
         transact(db, (tx) => chats.send(tx, caller, { ...key, message, ...body })),
       queue: (chatId: string) => chats.queue.read(db, caller, { ...key, chatId }),
       clear: (chatId: string) => transact(db, (tx) => chats.queue.clear(tx, caller, { ...key, chatId })),
@@ -210,13 +241,13 @@ export async function openStage() {
   /** What the schedule does every minute. */
   const everyMinute = () => enqueue(db, { name: 'chat.dispatch_due', payload: {} });
 
-  /** Waits until no job waits or runs for the chats of a replica. */
+  /** Waits until nothing is to be done for the chats of a replica, whatever may be at a later time. */
   const isIdle = (id: string) =>
     until(async () => {
       const { rows } = await sql`
         select from graphile_worker._private_jobs as job
           join graphile_worker._private_job_queues as queue on queue.id = job.job_queue_id
-         where queue.queue_name = ${`chat:${id}`}`.execute(db);
+         where queue.queue_name = ${`chat:${id}`} and job.run_at <= now()`.execute(db);
       return rows.length === 0;
     });
 
@@ -228,6 +259,7 @@ export async function openStage() {
     pool,
     chats,
     replicas,
+    handOver,
     hostId,
     replica,
     close: () => everything.disposeAsync(),

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { bootHook, bootPlan, createEngineFolder, type EngineFolder, ofType, until } from './engine-folder.ts';
 import type { EventsGateway, SentEvent } from './events-gateway.ts';
+import { turnRequest } from './turn-request.ts';
 
 let folder: EngineFolder;
 const gateways: ChildProcess[] = [];
@@ -20,6 +21,8 @@ afterEach(async () => {
 const starts = (events: readonly SentEvent[]) => ofType(events, 'engine.started').length;
 const numbers = (events: readonly SentEvent[]) => events.map(({ seq }) => seq);
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+const saidOfTurns = (events: readonly SentEvent[]) =>
+  events.map(({ type }) => type).filter((type) => type.startsWith('turn.') && type !== 'turn.delta');
 const waitForStart = (gateway: EventsGateway, count: number) =>
   until(() => starts(gateway.events) === count, `the engine has started ${count} times`);
 
@@ -50,6 +53,51 @@ test('a report goes out at once', async () => {
   await until(() => ofType(gateway.events, 'boot.finished').length === 1, 'the boot has finished');
   const [finished] = gateway.events.filter(({ type }) => type === 'boot.finished');
   expect(Date.now() - Date.parse(finished?.at ?? '')).toBeLessThan(500);
+});
+
+test('a flush does not wait for what an event would go along with', async () => {
+  const gateway = await folder.openGateway();
+  const engine = await folder.start();
+  await waitForStart(gateway, 1);
+  const turn = turnRequest({ message: 'SCRIPT:[{"sleepMs":60000}]' });
+  await engine.request('POST', '/turns', turn);
+  await until(() => readOutbox().includes('turn.started'), 'the begin of the turn is written down');
+  await engine.request('POST', '/flush');
+  expect(ofType(gateway.events, 'turn.started')).toEqual([{ turnId: turn.id, chatId: turn.chatId }]);
+});
+
+test('what goes along with other events goes before them, and does not wait for them for long', async () => {
+  const gateway = await folder.openGateway();
+  const engine = await folder.start();
+  await waitForStart(gateway, 1);
+  const waiting = turnRequest({ message: 'SCRIPT:[{"sleepMs":60000}]' });
+  await engine.request('POST', '/turns', waiting);
+  await until(() => saidOfTurns(gateway.events).length === 1, 'its begin has come though nothing follows');
+  const short = turnRequest({ message: 'SCRIPT:[{"say":"b"}]' });
+  await engine.request('POST', '/turns', short);
+  await until(() => ofType(gateway.events, 'turn.finished').length === 1, 'the turn has ended');
+  expect(saidOfTurns(gateway.events)).toEqual([
+    'turn.started',
+    ...['turn.started', 'turn.message', 'turn.message', 'turn.finished'],
+  ]);
+  expect(numbers(gateway.events)).toEqual(upTo(gateway.events.length));
+});
+
+test('what waits to go along with other events outlives a kill, and comes before what the next engine says', async () => {
+  const gateway = await folder.openGateway();
+  const engine = await folder.start();
+  await waitForStart(gateway, 1);
+  gateway.intercept = () => ({ status: 503 });
+  const turn = turnRequest({ message: 'SCRIPT:[{"say":"a"},{"sleepMs":60000}]' });
+  await engine.request('POST', '/turns', turn);
+  await until(() => readOutbox().includes('turn.message'), 'the first words are written down');
+  await engine.kill();
+  gateway.intercept = null;
+  await folder.start({ incarnation: 2 });
+  await until(() => ofType(gateway.events, 'turn.finished').length === 1, 'the end was reported');
+  expect(saidOfTurns(gateway.events)).toEqual(['turn.started', 'turn.message', 'turn.finished']);
+  expect(ofType(gateway.events, 'turn.finished')).toMatchObject([{ turnId: turn.id, failure: 'stopped' }]);
+  expect(numbers(gateway.events)).toEqual(upTo(gateway.events.length));
 });
 
 test('the engine is killed again and again: nothing it has written down is lost or doubled', async () => {

@@ -247,6 +247,23 @@ describe('push', () => {
     expect(pushes).toEqual([]);
   });
 
+  test('a credential that was revoked is renewed, for a fetch and for a push', async () => {
+    await host.createRepository(name, { a: '1' }, { auth: login });
+    const renewed: GitRemote = { url: host.url(name), credential };
+    const renew = async () => {
+      remote = renewed;
+      return credential;
+    };
+    const revoked = { ...renewed, credential: { ...credential, secret: 'revoked', renew } };
+    remote = revoked;
+    await open();
+    expect((await clone()).code).toBe(0);
+    const commit = await commitInClone('b', '2');
+    remote = revoked;
+    expect(await inClone(['push', '--quiet', 'origin', 'main'])).toMatchObject({ code: 0, errors: '' });
+    expect(await host.git(name, ['rev-parse', 'main'])).toBe(commit);
+  });
+
   test('a host that redirects to the same address with .git is found there', async () => {
     await host.createRepository(name, { a: '1' });
     host.redirect(name.slice(0, -4), host.url(name));

@@ -114,7 +114,7 @@ describe('a git host that does not help is told of in a sentence', () => {
     const id = await stage.connect({ host: 'git.unknown.example', token: TOKEN, name: 'unknown' });
     expect(await open(await stage.workspace([id]))).toEqual({
       isError: true,
-      text: 'It is not known how git.unknown.example opens pull requests; an admin says so with PUT /v1/organization/git-hosts/{host}.',
+      text: 'It is not known where the API of git.unknown.example is; an admin says so with PUT /v1/organization/git-hosts/{host}.',
     });
   });
 

@@ -103,12 +103,17 @@ describe.each(kinds)('a pull request on %s', (kind) => {
         payload: { repos: [{ repository: 'repository-0', pr_urls: [url(1)] }] },
       },
     ]);
-    const noted = await stage.world.db
-      .selectFrom('replica_pull_request')
-      .select(['message_id', 'branch', 'number'])
-      .where('replica_id', '=', sandbox.replicaId)
-      .execute();
-    expect(noted).toEqual([{ message_id: sent.message_id, branch: 'work', number: 1 }]);
+    const ending = { chatId: sent.chat_id, outcome: 'completed', error: null };
+    await sandbox.report({ type: 'turn.finished', payload: { ...ending, turnId: sent.message_id } });
+    const { body: more } = await stage.org.call('POST', `/v1/replica/${sandbox.replicaId}/messages`, {
+      message: 'and rest',
+    });
+    await sandbox.report({ type: 'turn.finished', payload: { ...ending, turnId: more.message_id } });
+    const ends = (await sandbox.events()).filter(({ type }) => type === 'chat.turn.completed');
+    expect(ends).toMatchObject([
+      { payload: { messageId: sent.message_id, pr_urls: [url(1)] } },
+      { payload: { messageId: more.message_id, pr_urls: [] } },
+    ]);
   });
 
   test('may be a draft, of another branch, into another one', async () => {

@@ -33,7 +33,8 @@ export async function runAgent(options: {
     return reports.pass({ type: 'turn.delta', payload: { ...ids, event: fitPayload(event, maxBytes) } });
   };
   try {
-    await reports.pass({ type: 'turn.started', payload: ids });
+    // The journal has the turn already. Reports keep their order, so that this one need not be waited for.
+    void reports.pass({ type: 'turn.started', payload: ids }).catch(() => {});
     const work = sessions.work(agent, { request, signal, message, delta, heard: watch.heard });
     await Promise.race([work, giveUpAfter(signal, { work, end: () => sessions.end(request.chatId) })]);
     return signal.aborted ? abortedOutcome() : { outcome: 'completed', error: null };

@@ -184,11 +184,12 @@ export function createSessions(context: EngineContext): Sessions {
       const { chatId } = turn.request;
       const mark = markOf(chatId);
       let spare = new Set(listMarked(mark));
+      const before = open.get(chatId)?.session;
       busy.set(chatId, turn);
       try {
         const session = await sessionFor(agent, turn);
         // What the agent starts for itself, such as MCP servers, is there for later turns too.
-        spare = new Set(listMarked(mark));
+        if (session !== before) spare = new Set(listMarked(mark));
         await Promise.race([session.work(turn), failWhenEnded(session)]);
       } catch (error) {
         // What comes of an agent's end may be heard of before the end itself.

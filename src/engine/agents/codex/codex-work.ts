@@ -1,6 +1,6 @@
 import { orAbort } from '../../or-abort.ts';
 import type { TurnRequest } from '../../protocol.ts';
-import { type AgentTurn, agentDied, type JsonObject } from '../agent.ts';
+import { AgentFailure, type AgentTurn, agentDied, type JsonObject } from '../agent.ts';
 import type { AgentProcess } from '../agent-process.ts';
 import { codexFailure } from './codex-failure.ts';
 import { codexGoal, codexInput } from './codex-input.ts';
@@ -37,16 +37,20 @@ export function createCodexWork(options: {
     const followed = followCodex(turn, { threadId, rollout });
     current = followed;
     let ended: JsonObject | null = null;
+    let isRefused = false;
     try {
-      await begin(turn);
+      await begin(turn).catch((error: unknown) => {
+        isRefused = error instanceof AgentFailure && error.kind === 'agent_failed';
+        throw error;
+      });
       turn.signal.throwIfAborted();
       ended = await orAbort(Promise.race([followed.done, failWhenEnded()]), turn.signal);
       if (followed.hasGoal()) await rpc.ask('thread/goal/clear', { threadId });
       const failure = codexFailure(ended);
       if (failure) throw failure;
     } finally {
-      // Whatever the reason, codex must not go on with what nobody follows any more.
-      if (ended === null) {
+      // Codex must not go on with what nobody follows any more. What it has refused it has not begun.
+      if (ended === null && !isRefused) {
         await interrupt(followed, turn.request);
         await followed.catchUp().catch(() => {});
       }

@@ -20,13 +20,25 @@ export type OpencodeServer = {
 
 /**
  * Starts an opencode server in a session of its own, and waits until it says that it listens: what it is asked before is
- * never answered.
+ * never answered. Its port may be taken between the look for it and the start; then there is another one.
  */
 export async function startOpencodeServer(
+  program: Omit<AgentProgram, 'args'>,
+  signal: AbortSignal,
+): Promise<OpencodeServer> {
+  try {
+    return await startOn(await findFreePort(), program, signal);
+  } catch (error) {
+    if (!(error instanceof AgentFailure && portTaken.test(error.message))) throw error;
+    return startOn(await findFreePort(), program, signal);
+  }
+}
+
+async function startOn(
+  port: number,
   { environment, ...program }: Omit<AgentProgram, 'args'>,
   signal: AbortSignal,
 ): Promise<OpencodeServer> {
-  const port = await findFreePort();
   // Everybody in the workspace can reach a port of the loopback address.
   const password = randomBytes(24).toString('base64url');
   const { pid, child, exited, end } = await spawnAgent({
@@ -48,6 +60,7 @@ export async function startOpencodeServer(
   }
 }
 
+const portTaken = /EADDRINUSE|address already in use|is port \d+ in use/i;
 const START_MS = 60_000;
 const LAST_WORDS_MS = 200;
 const TAIL_CHARACTERS = 1_000;

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { turnRequest } from '../../../../test/engine/turn-request.ts';
 import type { OpencodeClient } from './opencode-client.ts';
+import { createOpencodeEars } from './opencode-ear.ts';
 import { USUAL_MODEL } from './opencode-model.ts';
 import { usualRetryLimits } from './opencode-retry.ts';
 import { workWithOpencode } from './opencode-turn.ts';
@@ -37,6 +38,7 @@ test('an interrupted message is not over before the request to stop it is', asyn
     {
       id: 'own',
       client,
+      ears: createOpencodeEars(client),
       server: { ended: new Promise(() => {}), close: async () => void told.push('closed') },
       models: { known: new Map([[USUAL_MODEL, []]]), other: new Map() },
       commands: [],
@@ -82,6 +84,7 @@ test.each([
     {
       id: 'own',
       client,
+      ears: createOpencodeEars(client),
       server: { ended, close: async () => {} },
       models: { known: new Map([[USUAL_MODEL, []]]), other: new Map() },
       commands: [],

@@ -4,6 +4,7 @@ import type { SlashCommand } from '../../protocol.ts';
 import { AgentFailure, type AgentTurn, agentDied, type JsonObject } from '../agent.ts';
 import { objectAt, objectsAt, textAt } from '../json-fields.ts';
 import { type OpencodeClient, OpencodeRefusal } from './opencode-client.ts';
+import type { OpencodeEars } from './opencode-ear.ts';
 import { opencodeFailure, retryFailure } from './opencode-failure.ts';
 import { followOpencode, type OpencodeFollower } from './opencode-follow.ts';
 import { chooseModel, type OpencodeModels } from './opencode-model.ts';
@@ -14,6 +15,7 @@ import type { OpencodeServer } from './opencode-server.ts';
 export type OpencodeConversation = {
   id: string;
   client: OpencodeClient;
+  ears: OpencodeEars;
   server: Pick<OpencodeServer, 'ended' | 'close'>;
   models: OpencodeModels;
   commands: readonly SlashCommand[];
@@ -55,6 +57,7 @@ export async function workWithOpencode(turn: AgentTurn, conversation: OpencodeCo
     givingUp.signal.throwIfAborted();
     if (failure !== null) throw failure instanceof OpencodeRefusal ? explain(failure, follower) : failure;
     if (unheard !== null) throw unheard;
+    conversation.ears.prepare();
   } finally {
     await listening.end();
   }
@@ -73,7 +76,7 @@ const fellSilent = 'OpenCode does not say any more what it does, and was stopped
  * once: without them nobody notices that opencode waits for an answer or for its model.
  */
 function listen(
-  { client, server }: OpencodeConversation,
+  { ears, server }: OpencodeConversation,
   { follower, onSilence }: { follower: OpencodeFollower; onSilence(failure: AgentFailure): void },
 ) {
   const ending = new AbortController();
@@ -87,7 +90,7 @@ function listen(
   begun.catch(() => {});
 
   async function hearAll(): Promise<void> {
-    for await (const event of client.events(ending.signal)) {
+    for await (const event of ears.events(ending.signal)) {
       resolve();
       await follower.hear(event);
     }

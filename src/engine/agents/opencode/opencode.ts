@@ -5,6 +5,7 @@ import { objectAt, textAt } from '../json-fields.ts';
 import { createOpencodeClient, type OpencodeClient, OpencodeRefusal } from './opencode-client.ts';
 import { readOpencodeCommands } from './opencode-commands.ts';
 import { opencodeConfig } from './opencode-config.ts';
+import { createOpencodeEars } from './opencode-ear.ts';
 import {
   opencodeDatabase,
   removeOpencodeDatabase,
@@ -54,7 +55,9 @@ export function createOpencodeAgent({
         ]);
         const models = readModels(objectAt({ providers }, 'providers'));
         const commands = readOpencodeCommands(listed);
-        const conversation = { id, client, server, models, commands, retryLimits };
+        const ears = createOpencodeEars(client);
+        ears.prepare();
+        const conversation = { id, client, ears, server, models, commands, retryLimits };
         return {
           id,
           fits: (request) => chooseModel(request, models) !== null,
@@ -62,7 +65,10 @@ export function createOpencodeAgent({
           commands,
           pid: server.pid,
           ended: server.ended,
-          close: server.close,
+          async close() {
+            ears.close();
+            await server.close();
+          },
         };
       }
     },
