@@ -4,6 +4,7 @@ import { type CallOptions, type ClientOptions, type LooseCall, request } from '.
 import { openStream, type StreamEvent, type StreamOptions } from './stream.ts';
 
 export { ApiError, toApiError } from './api-error.ts';
+export { verifyWebhook, type WebhookEvent, WebhookVerificationError } from './verify-webhook.ts';
 
 /** Leaves out of a call what the operation does not take, and lets be left out what may be empty. */
 type Given<C> = { [K in keyof C as Need<C, K> extends 'required' ? K : never]: C[K] } & {

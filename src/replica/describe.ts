@@ -14,21 +14,23 @@ type Parts = {
   };
   offline: { answers(db: Db, key: { organizationId: string; agent: CodingAgent }): Promise<boolean> };
   replicas: Pick<ReplicaService, 'repositoriesOf'>;
+  hosts: { integrations(db: Db, organizationId: string): Promise<{ github: boolean; gitlab: boolean }> };
 };
 
-/** What `include=environment` shows that the engine does not know: the organization's agents and how hooks ended. */
-export function createDescribeEnvironment({ hookRuns, codingAgents, offline, replicas }: Parts) {
+/** What `include=environment` shows that the engine does not know: what the organization has set, and how hooks ended. */
+export function createDescribeEnvironment({ hookRuns, codingAgents, offline, replicas, hosts }: Parts) {
   return async function describe(
     db: Db,
     row: ReplicaRow,
-  ): Promise<Pick<Environment, 'coding_agents' | 'hooks'>> {
-    const [agents, runs, repositories] = await Promise.all([
+  ): Promise<Pick<Environment, 'integrations' | 'coding_agents' | 'hooks'>> {
+    const [agents, runs, repositories, gitHosts] = await Promise.all([
       codingAgents.list(db, { organizationId: row.organization_id }),
       hookRuns.runsOf(db, {
         replicaId: row.id,
         warmWorkspaceIds: row.warm_workspace_id ? [row.warm_workspace_id] : [],
       }),
       replicas.repositoriesOf(db, [row.id]),
+      hosts.integrations(db, row.organization_id),
     ]);
     const stateOf = (phase: string, type: string, repository: string | null = null) =>
       hookState(
@@ -44,6 +46,7 @@ export function createDescribeEnvironment({ hookRuns, codingAgents, offline, rep
       }),
     );
     return {
+      integrations: { ...gitHosts, linear: false, slack: false, google: false },
       coding_agents: Object.fromEntries(described) as Environment['coding_agents'],
       hooks: {
         global_warm_hook: stateOf('warm', 'global'),

@@ -11,7 +11,7 @@ import { wakeIfAsleep } from './wake-if-asleep.ts';
 type Parts = {
   replicas: ReplicaService;
   chats: {
-    firstMessage(db: Db, row: ReplicaRow, body: CreateBody): Promise<void>;
+    firstMessage(db: Db, row: ReplicaRow, body: CreateBody): Promise<unknown>;
     overview(db: Db, replicaId: string): Promise<Pick<DetailParts, 'chats' | 'lastChatMessage'>>;
   };
   /** What `include=environment` shows besides the engine's report. */

@@ -48,7 +48,7 @@ export type DetailParts = {
   /** By the id of the repository; null unless they were asked for. */
   diffs: ReadonlyMap<string, string> | null;
   /** Null unless it was asked for. */
-  environment: Pick<Environment, 'coding_agents' | 'hooks'> | null;
+  environment: Pick<Environment, 'integrations' | 'coding_agents' | 'hooks'> | null;
   at: Date;
 };
 
@@ -105,7 +105,7 @@ function presentEngine(row: ReplicaRow, at: Date): Details['engine'] {
 
 function presentEnvironment(
   row: ReplicaRow,
-  known: Pick<Environment, 'coding_agents' | 'hooks'>,
+  known: Pick<Environment, 'integrations' | 'coding_agents' | 'hooks'>,
 ): Environment {
   const report = row.environment_report as EnvironmentReport | null;
   const engine = row.engine as EngineRecord | null;
@@ -114,7 +114,6 @@ function presentEnvironment(
     files_uploaded: report?.filesUploaded ?? [],
     env_vars_set: report?.variablesSet ?? [],
     skills_installed: report?.skillsInstalled ?? [],
-    integrations: { github: false, gitlab: false, linear: false, slack: false, google: false },
     ...known,
     warnings: report?.warnings ?? [],
     last_updated_at: report?.updatedAt ?? null,

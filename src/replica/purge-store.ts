@@ -14,6 +14,8 @@ export const belongings = [
   'egress_contact',
   'preview',
   'agent_command',
+  'replica_branch',
+  'own_comment',
   'replica_event',
 ] as const satisfies (keyof DB)[];
 
@@ -49,18 +51,23 @@ export async function deleteHookOutput(db: Db, { replicaId, limit }: Wanted): Pr
   return Number(numAffectedRows ?? 0);
 }
 
-/** Empties what the rows that stay hold of the replica's content. */
+/** Empties what the rows that stay hold of the replica's content. Its receiver stays as long as events for it are kept. */
 export async function clearRecord(db: Db, replicaId: string): Promise<void> {
   await db
     .updateTable('replica')
     .set({
       config: '{}',
-      webhook_secret: null,
       environment_report: null,
       engine: null,
       history_bytes: '0',
     })
     .where('id', '=', replicaId)
+    .execute();
+  await db
+    .deleteFrom('pull_request_remark')
+    .where('replica_pull_request_id', 'in', (eb) =>
+      eb.selectFrom('replica_pull_request').select('id').where('replica_id', '=', replicaId),
+    )
     .execute();
   await db
     .updateTable('replica_repository')

@@ -26,6 +26,7 @@ import {
 import { dueTimes, type PolicyTimes } from './policy.ts';
 import { requestPurge } from './purge.ts';
 import * as store from './store.ts';
+import { parseWebhookTarget } from './webhook-target.ts';
 
 export type { ReplicaRepositoryRow, ReplicaRow } from './store.ts';
 export type ReplicaService = ReturnType<typeof createReplicaService>;
@@ -35,6 +36,10 @@ export type ReplicaEvent = { type: string; payload: object };
 type ListQuery = z.output<(typeof replicaOperations.listReplicas)['query']>;
 /** What a warm pool gave, or why it gave nothing. */
 export type Claimed = { sandboxId: string; workspaceId: string; reason: string };
+/** A replica in its new state, and the one it comes from. */
+export type Moved = { row: store.ReplicaRow; from: ReplicaState };
+/** What a creation says besides its body. */
+type Origin = { source: string; autoStopMinutes?: number | null };
 type Parts = {
   environments: Pick<EnvironmentService, 'forReplica'>;
   repositories: Pick<RepositoryService, 'boundRepositories'>;
@@ -44,12 +49,15 @@ type Parts = {
     db: Db,
     wanted: { organizationId: string; environmentId: string; replicaId: string; size: string | null },
   ) => Promise<Claimed | { reason: string }>;
+  /** Told of every move in its transaction. */
+  onMoved: (db: Db, moved: Moved) => Promise<void>;
   /** Told when a replica could not be started, in the same transaction: nobody will work on its messages. */
   onFailed: (db: Db, row: store.ReplicaRow) => Promise<void>;
   /** Lets a sandbox go: from then on nobody can speak for it. */
   release: (db: Db, sandboxId: string) => Promise<void>;
   signals: { touch(topic: string): void };
   policyTimes: PolicyTimes;
+  allowPrivateTargets: boolean;
   hostId: string;
   sealer: Sealer;
   newId: () => string;
@@ -76,19 +84,23 @@ export function createReplicaService(parts: Parts) {
   }
 
   async function hold(db: Db, caller: Caller, id: string): Promise<store.ReplicaRow> {
-    await find(db, caller, id);
-    const row = await store.lockReplica(db, id);
+    const row = await store.lockOwnReplica(db, { organizationId: caller.organizationId, id });
     if (!row || publicStatus[row.state] === null) throw notFound('Replica');
     return row;
   }
 
-  async function create(db: Db, caller: Caller, body: CreateBody, source = 'api'): Promise<store.ReplicaRow> {
+  async function create(
+    db: Db,
+    caller: Caller,
+    body: CreateBody,
+    { source, autoStopMinutes = null }: Origin = { source: 'api' },
+  ): Promise<store.ReplicaRow> {
     const environment = await environments.forReplica(db, caller, body);
     const bound = await repositories.boundRepositories(db, environment);
     const id = newId();
     const at = now();
-    const webhook = typeof body.webhook_url === 'string' ? { url: body.webhook_url } : body.webhook_url;
-    const secret = webhook && 'secret' in webhook ? webhook.secret : undefined;
+    const webhook = body.webhook_url === undefined ? null : parseWebhookTarget(body.webhook_url, parts);
+    const secret = webhook?.secret;
     const budget = body.config?.model_budget_usd;
     const row = await store.insertReplica(db, {
       id,
@@ -102,6 +114,7 @@ export function createReplicaService(parts: Parts) {
       coding_agent: body.coding_agent,
       lifecycle_policy: body.lifecycle_policy,
       size: body.size ?? null,
+      auto_stop_minutes: autoStopMinutes,
       config: JSON.stringify(ownConfig(body.config)),
       model_budget_micros: budget === undefined ? null : toMicros(budget),
       webhook_url: webhook?.url ?? null,
@@ -171,8 +184,12 @@ export function createReplicaService(parts: Parts) {
   async function request(db: Db, row: store.ReplicaRow, asked: ReplicaRequest): Promise<store.ReplicaRow> {
     const to = nextState(row.state, asked);
     if (to === null) throw refusal(row.state, asked);
-    if (to === row.state) return row;
-    const moved = await move(db, row, to);
+    // Whoever wants it awake has something to do in it.
+    const change = asked === 'wake' && row.closes_when_idle ? { closes_when_idle: false } : {};
+    const isChanged = to !== row.state || 'closes_when_idle' in change;
+    if (!isChanged) return row;
+    const moved =
+      to === row.state ? await store.updateReplica(db, row, change) : await move(db, row, to, change);
     if (!moved) throw new Error('a replica that is held has moved on');
     return moved;
   }
@@ -228,6 +245,7 @@ export function createReplicaService(parts: Parts) {
     const news = newsOf(row.state, to);
     if (news.length > 0) await emit(db, row.id, news);
     else afterCommit(db, () => signals.touch(replicaTopic(row.id)));
+    await parts.onMoved(db, { row: moved, from: row.state });
     if (to === 'deleted') await requestPurge(db, { replicaId: moved.id, at });
     const isOver = to === 'failed' || to === 'deleting';
     if (isOver && moved.sandbox_id) await parts.release(db, moved.sandbox_id);
@@ -282,8 +300,9 @@ export function createReplicaService(parts: Parts) {
   /** No turn runs and no queue holds anything. */
   async function noteWorkDone(db: Db, row: store.ReplicaRow): Promise<void> {
     await noteActivity(db, row);
-    if (row.lifecycle_policy === 'delete_when_done' && row.state === 'active')
-      await request(db, row, 'delete');
+    const isDone = row.state === 'active' && row.lifecycle_policy === 'delete_when_done';
+    if (isDone) await request(db, row, 'delete');
+    else if (row.closes_when_idle && nextState(row.state, 'archive')) await request(db, row, 'archive');
   }
 
   /** The watchdog need not look at this replica for a while. */

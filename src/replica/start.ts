@@ -24,7 +24,8 @@ type Parts = {
   }) => Promise<WorkspacePlan>;
   /** The snapshot a replica without a warm workspace can start from. */
   findLayer: (wanted: { environmentId: string | null; size: string }) => Promise<Layer>;
-  tierSize: string;
+  /** The size of a replica whose creator named none. */
+  tierOf: (db: Db, organizationId: string) => Promise<string>;
   recordSteps: (row: ReplicaRow) => StepRecorder;
 };
 
@@ -36,7 +37,7 @@ const DISK_LOST =
  * that went; nothing here waits for it. Every step can be done again after a crash.
  */
 export function createReplicaStart(parts: Parts) {
-  const { db, replicas, sandboxes, hookRuns, chats, tierSize } = parts;
+  const { db, replicas, sandboxes, hookRuns, chats, tierOf } = parts;
 
   return async function start(row: ReplicaRow, signal: AbortSignal): Promise<void> {
     const steps = parts.recordSteps(row);
@@ -127,11 +128,12 @@ export function createReplicaStart(parts: Parts) {
   /** A sandbox for a replica that never had one, from a snapshot when its environment has one. */
   async function placeCold(row: ReplicaRow, options: { mayUseLayer: boolean }): Promise<SandboxRow> {
     const environmentId = options.mayUseLayer ? row.environment_id : null;
-    const layer = await parts.findLayer({ environmentId, size: row.size ?? tierSize });
+    const size = await sizeOf(db, row);
+    const layer = await parts.findLayer({ environmentId, size });
     return transact(db, async (tx) => {
       const held = await requireHeld(tx, row);
       if (held.sandbox_id) await sandboxes.release(tx, held.sandbox_id);
-      const sandbox = await make(tx, row, layer.layers);
+      const sandbox = await make(tx, row, { size, layers: layer.layers });
       await replicas.update(tx, held, {
         sandbox_id: sandbox.id,
         started_boot_id: row.boot_id,
@@ -149,7 +151,7 @@ export function createReplicaStart(parts: Parts) {
     return transact(db, async (tx) => {
       const held = await requireHeld(tx, row);
       if (held.sandbox_id) await sandboxes.release(tx, held.sandbox_id);
-      const sandbox = await make(tx, row, []);
+      const sandbox = await make(tx, row, { size: await sizeOf(tx, row), layers: [] });
       await chats.failRunning(tx, held, DISK_LOST);
       await replicas.update(tx, held, {
         sandbox_id: sandbox.id,
@@ -168,14 +170,17 @@ export function createReplicaStart(parts: Parts) {
     return held;
   }
 
-  function make(tx: Db, row: ReplicaRow, layers: string[]): Promise<SandboxRow> {
+  async function sizeOf(tx: Db, row: ReplicaRow): Promise<string> {
+    return row.size ?? (await tierOf(tx, row.organization_id));
+  }
+
+  function make(tx: Db, row: ReplicaRow, like: { size: string; layers: string[] }): Promise<SandboxRow> {
     return sandboxes.make(tx, {
       organizationId: row.organization_id,
       environmentId: row.environment_id,
       purpose: 'replica',
       replicaId: row.id,
-      size: row.size ?? tierSize,
-      layers,
+      ...like,
     });
   }
 }

@@ -28,6 +28,18 @@ export async function selectReplica(db: Db, { organizationId, id }: Key): Promis
   return row && typed(row);
 }
 
+/** Locks the row of the organization's replica. */
+export async function lockOwnReplica(db: Db, { organizationId, id }: Key): Promise<ReplicaRow | undefined> {
+  const row = await db
+    .selectFrom('replica')
+    .selectAll()
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .forUpdate()
+    .executeTakeFirst();
+  return row && typed(row);
+}
+
 export async function lockReplica(db: Db, id: string): Promise<ReplicaRow | undefined> {
   const row = await db.selectFrom('replica').selectAll().where('id', '=', id).forUpdate().executeTakeFirst();
   return row && typed(row);
@@ -87,32 +99,24 @@ export async function selectReplicas(
   return { rows: rows.map(typed), total: counted.total };
 }
 
-/** Takes the next numbers of a replica's events and writes them. */
+/** Takes the next numbers of a replica's events and writes them; nothing when the replica is gone. */
 export async function appendEvents(
   db: Db,
   appended: { replicaId: string; at: Date; events: readonly { type: string; payload: object }[] },
 ): Promise<void> {
   const { replicaId, at, events } = appended;
-  const counted = await db
-    .updateTable('replica')
-    .set((eb) => ({ event_seq: eb('event_seq', '+', String(events.length)) }))
-    .where('id', '=', replicaId)
-    .returning('event_seq')
-    .executeTakeFirst();
-  if (!counted) return;
-  const first = Number(counted.event_seq) - events.length + 1;
-  await db
-    .insertInto('replica_event')
-    .values(
-      events.map(({ type, payload }, index) => ({
-        replica_id: replicaId,
-        seq: String(first + index),
-        at,
-        type,
-        payload: JSON.stringify(payload),
-      })),
+  const types = events.map(({ type }) => type);
+  const payloads = events.map(({ payload }) => JSON.stringify(payload));
+  await sql`
+    with counted as (
+      update replica set event_seq = event_seq + ${events.length} where id = ${replicaId} returning id, event_seq
     )
-    .execute();
+    insert into replica_event (replica_id, seq, at, type, payload)
+    select counted.id, counted.event_seq - ${events.length} + said.position, ${at}::timestamptz, said.type, said.payload
+      from counted,
+           unnest(${types}::text[], ${payloads}::jsonb[]) with ordinality as said (type, payload, position)`.execute(
+    db,
+  );
 }
 
 export async function insertRepositories(db: Db, rows: Insertable<ReplicaRepository>[]): Promise<void> {

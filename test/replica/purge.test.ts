@@ -43,17 +43,22 @@ const gone = {
   egress_contact: 1,
   preview: 1,
   agent_command: 1,
+  replica_branch: 1,
+  own_comment: 1,
   replica_event: 250,
 } satisfies Partial<Record<keyof DB, number>>;
 
 /** What stays of a replica: its bills, what it had checked out and what came of it, and rows that others remove. */
 const kept = [
+  'automation_execution',
   'awake_stretch',
   'model_usage',
   'replica_pull_request',
   'replica_repository',
   'sandbox',
   'warm_pool_workspace',
+  'webhook_delivery',
+  'webhook_event',
 ];
 
 async function insertFull(state: ReplicaState): Promise<string> {
@@ -199,17 +204,37 @@ async function insertFull(state: ReplicaState): Promise<string> {
       at,
     })
     .execute();
+  const pullRequestId = newId();
   await db
     .insertInto('replica_pull_request')
     .values({
       ...owned,
-      id: newId(),
+      id: pullRequestId,
       repository_id: newId(),
       number: 1,
       url: 'https://git.example/app/pull/1',
       message_id,
       created_at: at,
     })
+    .execute();
+  await db
+    .insertInto('pull_request_remark')
+    .values({
+      id: newId(),
+      replica_pull_request_id: pullRequestId,
+      kind: 'comment',
+      key: '1',
+      text: 'secret',
+      at,
+    })
+    .execute();
+  await db
+    .insertInto('replica_branch')
+    .values({ replica_id, repository_id: newId(), branch: 'work', head_commit: 'a', pushed_at: at })
+    .execute();
+  await db
+    .insertInto('own_comment')
+    .values({ replica_id, url: 'https://git.example/app/pull/1#1', at })
     .execute();
   await db
     .insertInto('replica_event')
@@ -252,7 +277,7 @@ test('everything that was said, made and noted in a deleted replica goes, and no
   expect(outputs).toEqual([{ replica_id: other }]);
 });
 
-test('the row, the names of its repositories, its pull requests and its bills stay', async () => {
+test('the row, its receiver, the names of its repositories, its pull requests and its bills stay', async () => {
   const { db } = database;
   const id = await insertFull('deleted');
   await purge(db, id, never);
@@ -261,7 +286,7 @@ test('the row, the names of its repositories, its pull requests and its bills st
     state: 'deleted',
     name: 'test',
     config: {},
-    webhook_secret: null,
+    webhook_secret: Buffer.from('sealed'),
     environment_report: null,
     engine: null,
     event_seq: '250',
@@ -279,6 +304,12 @@ test('the row, the names of its repositories, its pull requests and its bills st
   expect(await spent.execute()).toEqual([{ cost_micros: '7' }]);
   const pulls = db.selectFrom('replica_pull_request').select('number').where('replica_id', '=', id);
   expect(await pulls.execute()).toEqual([{ number: 1 }]);
+  const said = db
+    .selectFrom('pull_request_remark')
+    .innerJoin('replica_pull_request', 'replica_pull_request.id', 'replica_pull_request_id')
+    .select('text')
+    .where('replica_id', '=', id);
+  expect(await said.execute()).toEqual([]);
 });
 
 test('a replica that is not deleted keeps everything', async () => {
