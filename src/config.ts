@@ -149,6 +149,13 @@ export const settings = {
     description:
       'JSON file with prices of models instead of the built-in ones: dollars for a million tokens, by the beginning of the name.',
   }),
+  followUpSeconds: setting({
+    variable: 'REPLICA_FOLLOW_UP_SECONDS',
+    schema: integer(0, 3_600),
+    fallback: '10',
+    description:
+      'How long failed checks and comments of a pull request are gathered before the agent is told of them.',
+  }),
   turnSilenceSeconds: setting({
     variable: 'REPLICA_TURN_SILENCE_SECONDS',
     schema: integer(1, 86_400),
@@ -165,7 +172,7 @@ export const settings = {
     variable: 'REPLICA_SANDBOX_SIZE',
     schema: z.enum(['small', 'large']),
     fallback: 'small',
-    description: 'Size of a replica whose creator named none, and of warm workspaces.',
+    description: 'Sandbox tier of organizations that have set none: the size where nobody names one.',
   }),
   autoSleepSeconds: setting({
     variable: 'REPLICA_AUTO_SLEEP_SECONDS',

@@ -11,7 +11,7 @@ import type { Db } from './db/database.ts';
 import { createMcpRoute } from './gateway/mcp.ts';
 import { createModelRoute } from './gateway/model.ts';
 import { gitHostHandlers } from './git-host/handlers.ts';
-import { createGitHostService } from './git-host/service.ts';
+import type { GitHostService } from './git-host/service.ts';
 import { makeFolder } from './lib/make-folder.ts';
 import { createModelBudgets } from './model/budget.ts';
 import { modelUsageHandlers } from './model/handlers.ts';
@@ -20,7 +20,9 @@ import { createOfflineModel } from './model/offline.ts';
 import type { ModelPrices } from './model/price.ts';
 import { createScriptedModel } from './model/scripted/scripted-model.ts';
 import type { PreviewService } from './preview/service.ts';
+import { createContactWatch } from './pull-request/contact-watch.ts';
 import { createPullRequestService } from './pull-request/service.ts';
+import { pullRequestTasks } from './pull-request/worker.ts';
 import type { ReplicaService } from './replica/service.ts';
 import type { RepositoryService } from './repository/service.ts';
 import { workspaceTools } from './workspace-tool/tools.ts';
@@ -29,21 +31,22 @@ type Parts = {
   config: Config;
   log: Logger;
   db: Db;
+  hosts: GitHostService;
   newId: () => string;
   now: () => Date;
   prices: ModelPrices;
   codingAgents: CodingAgentService;
   repositories: RepositoryService;
   replicas: ReplicaService;
-  chats: Pick<ChatService, 'turns'>;
+  chats: ChatService;
   previews: PreviewService;
   canvas: CanvasService;
 };
 
 /** The part of the wiring that agents need to work: their programs, their models and what they may spend, their tools. */
 export function wireAgents(parts: Parts) {
-  const { config, log, db, newId, now, codingAgents, repositories, replicas, chats, previews, canvas } =
-    parts;
+  const { config, log, db, newId, now, hosts, codingAgents, repositories } = parts;
+  const { replicas, chats, previews, canvas } = parts;
   const { allowPrivateTargets, agentsDir: folder } = config;
   makeFolder(folder);
   // Sandboxes see it as another user.
@@ -55,13 +58,13 @@ export function wireAgents(parts: Parts) {
   });
   const ledger = createModelLedger({ prices: parts.prices, newId, now });
   const budgets = createModelBudgets({ replicas, turns: chats.turns, now });
-  const hosts = createGitHostService({ allowPrivateTargets, newId, now });
   const pullRequests = createPullRequestService({
     db,
     hosts,
     replicas,
     repositories,
-    turnOf: chats.turns.turnOf,
+    chats,
+    followUpDelayMs: config.followUpSeconds * 1_000,
     newId,
     now,
   });
@@ -70,6 +73,7 @@ export function wireAgents(parts: Parts) {
     offline,
     budgets,
     ledger,
+    pullRequests,
     composeTurn: createComposeTurn({
       settings: {
         runner: config.agentRunner,
@@ -84,6 +88,8 @@ export function wireAgents(parts: Parts) {
       ...gitHostHandlers(hosts),
       ...modelUsageHandlers({ ledger, budgets, replicas, now }),
     },
+    tasks: pullRequestTasks(pullRequests),
+    contactWatch: createContactWatch(pullRequests.tracking),
     /** What agents reach through the gateway. */
     routes: [
       createMcpRoute(workspaceTools({ db, pullRequests, previews, canvas }), log),

@@ -2,6 +2,8 @@ import path from 'node:path';
 import type { Logger } from 'pino';
 import { canvasHandlers } from './canvas/handlers.ts';
 import { createCanvasService } from './canvas/service.ts';
+import { createEngineTurns } from './chat/engine-turns.ts';
+import { createHandOver } from './chat/hand-over.ts';
 import { chatHandlers } from './chat/handlers.ts';
 import { createChatService } from './chat/service.ts';
 import { chatSchedule, chatTasks } from './chat/worker.ts';
@@ -26,6 +28,7 @@ import { createGitRoute } from './gateway/git.ts';
 import { startGateway } from './gateway/server.ts';
 import type { Git } from './git/git.ts';
 import { createMirrors } from './git/mirror.ts';
+import type { GitHostService } from './git-host/service.ts';
 import type { HookService } from './hook/service.ts';
 import { hookLogHandlers } from './hook-run/handlers.ts';
 import { createHookRunService } from './hook-run/service.ts';
@@ -33,6 +36,7 @@ import { createFollowTest } from './hook-test/follow.ts';
 import { hookTestHandlers } from './hook-test/handlers.ts';
 import { createHookTestService } from './hook-test/service.ts';
 import { createHookTestWorker } from './hook-test/worker.ts';
+import type { Lookup } from './lib/address-guard.ts';
 import { makeFolder } from './lib/make-folder.ts';
 import type { McpService } from './mcp/service.ts';
 import type { ModelPrices } from './model/price.ts';
@@ -65,6 +69,7 @@ import { createSandboxService, type SandboxIdentity } from './sandbox/service.ts
 import type { SilenceTimes } from './sandbox/silence.ts';
 import { createSandboxWatch } from './sandbox/watch.ts';
 import { sandboxTasks } from './sandbox/worker.ts';
+import type { SandboxTierService } from './sandbox-tier/service.ts';
 import type { Sealer } from './secret/seal.ts';
 import type { SkillService } from './skill/service.ts';
 import type { SkillRegistryService } from './skill-registry/service.ts';
@@ -79,7 +84,9 @@ import { createFollowWorkspace } from './warm-pool/follow.ts';
 import { createWarmPoolWorker } from './warm-pool/worker.ts';
 import { warmWorkspaceHandlers } from './warm-pool/workspace-handlers.ts';
 import { createWarmWorkspaceService } from './warm-pool/workspaces.ts';
+import type { WebhookTimes } from './webhook/times.ts';
 import { wireAgents } from './wire-agents.ts';
+import { wireAutomations } from './wire-automations.ts';
 import { createLoop } from './work/loop.ts';
 import type { Signals } from './work/signal.ts';
 import { createWorkspacePlanner } from './workspace-plan/service.ts';
@@ -95,6 +102,8 @@ type Parts = {
   newId: () => string;
   now: () => Date;
   git: Git;
+  hosts: GitHostService;
+  tiers: SandboxTierService;
   environments: EnvironmentService;
   variables: VariableService;
   files: EnvironmentFileService;
@@ -107,12 +116,15 @@ type Parts = {
   prices: ModelPrices;
   openDriver: typeof openDriver;
   silenceTimes: SilenceTimes;
+  webhookTimes: WebhookTimes;
+  lookup?: Lookup | undefined;
 };
 
 /** The part of the wiring that needs sandboxes: replicas, warm pools, hook tests, and the gateway they speak to. */
 export async function wireReplicas(parts: Parts) {
   const { config, log, db, signals, sealer, newId, now, environments, repositories, hooks } = parts;
-  const { dataDir, allowPrivateTargets, sandboxSize: tierSize, warmPoolSize: targetSize } = config;
+  const { dataDir, allowPrivateTargets, warmPoolSize: targetSize } = config;
+  const { tierOf } = parts.tiers;
   const stallMs = config.stallSeconds * 1_000;
   const common = { newId, now, sealer, signals };
 
@@ -160,9 +172,11 @@ export async function wireReplicas(parts: Parts) {
     environments,
     repositories,
     usage,
+    allowPrivateTargets,
     hostId,
-    claim: createClaim({ sandboxes, tierSize, now }),
+    claim: createClaim({ sandboxes, tierOf, now }),
     release: sandboxes.release,
+    onMoved: (tx, moved) => automations.onMoved(tx, moved),
     onFailed: (tx, row) => chats.giveUp(tx, row, row.error_message ?? 'The replica has failed.'),
     policyTimes: {
       autoSleepMs: config.autoSleepSeconds * 1_000,
@@ -177,12 +191,27 @@ export async function wireReplicas(parts: Parts) {
     isOfflineModelOn: config.offlineModel,
     noticeOf: (tx, key) => agents.offline.noticeOf(tx, key),
     summarizeTurn: createSummarizeTurn({ replicas }),
+    onTurnEnded: (tx, ended) => automations.onTurnEnded(tx, ended),
     mayStart: (tx, replicaId) => agents.budgets.mayStart(tx, replicaId),
+    handOver: (row, turn) => handOver.begin(row, turn),
+    hostId,
   });
   const addresses = createPreviewAddresses({ baseUrl: parts.baseUrl, domain: config.previewDomain });
   const passes = createPasses({ sealer, now });
   const previews = createPreviewService({ replicas, urlOf: addresses.urlOf, now });
   const agents = wireAgents({ ...parts, replicas, chats, previews, canvas });
+  const engineTurns = createEngineTurns({ db, sandboxes });
+  const handOver = createHandOver({
+    db,
+    turns: chats.turns,
+    replicas,
+    engine: engineTurns,
+    composeTurn: agents.composeTurn,
+    log,
+    now,
+  });
+  const { pullRequests } = agents;
+  const automations = wireAutomations({ ...parts, replicas, chats, pullRequests });
   const terminals = createTerminalService({ replicas, engine: createEngineTerminals({ sandboxes }), now });
   const reports = createReplicaReports({ replicas, hookRuns, chats, newId, now });
   const start = createReplicaStart({
@@ -192,12 +221,12 @@ export async function wireReplicas(parts: Parts) {
     hookRuns,
     chats,
     compose,
-    findLayer: createFindLayer({ db, sandboxes, tierSize }),
-    tierSize,
+    findLayer: createFindLayer({ db, sandboxes }),
+    tierOf,
     recordSteps: (row) => createStepRecorder({ db, row, newId, now }),
   });
   const sweep = createReplicaSweep({ db, replicas, sandboxes, stallMs, log, now });
-  const workspaces = createWarmWorkspaceService({ ...common, sandboxes, hookRuns, targetSize, tierSize });
+  const workspaces = createWarmWorkspaceService({ ...common, sandboxes, hookRuns, targetSize, tierOf });
   const pools = createWarmPoolWorker({
     db,
     workspaces,
@@ -205,10 +234,11 @@ export async function wireReplicas(parts: Parts) {
     hookRuns,
     compose,
     targetSize,
+    defaultSize: config.sandboxSize,
     stallMs,
     now,
   });
-  const tests = createHookTestService({ ...common, environments, hooks, hookRuns, sandboxes, tierSize });
+  const tests = createHookTestService({ ...common, environments, hooks, hookRuns, sandboxes, tierOf });
   const testWorker = createHookTestWorker({ db, tests, sandboxes, hookRuns, compose, now });
 
   const events = createEngineEvents({
@@ -247,7 +277,10 @@ export async function wireReplicas(parts: Parts) {
     loop('warm_pool.reconcile', 1_000, pools.reconcile),
     loop('hook_test.sweep', 5_000, testWorker.sweep),
     loop('egress.contacts', 1_000, contacts.write),
+    loop('pull_request.contacts', 500, agents.contactWatch.pass),
+    loop('chat.unsent', 1_000, () => chats.turns.requestUnsent(db)),
     loop('git.mirrors', 600_000, mirrors.sweep),
+    ...automations.loops,
   ];
   let gateway: Awaited<ReturnType<typeof startGateway>> | null = null;
 
@@ -263,6 +296,7 @@ export async function wireReplicas(parts: Parts) {
           codingAgents: parts.codingAgents,
           offline: agents.offline,
           replicas,
+          hosts: parts.hosts,
         }),
       }),
       ...chatHandlers({ chats, replicas }),
@@ -281,6 +315,7 @@ export async function wireReplicas(parts: Parts) {
       ...hookLogHandlers({ replicas }),
       ...usageHandlers({ usage, ledger: agents.ledger, now }),
       ...agents.handlers,
+      ...automations.handlers,
       ...warmWorkspaceHandlers({ follow: createFollowWorkspace({ signals }) }),
       ...hookTestHandlers({
         tests,
@@ -292,16 +327,20 @@ export async function wireReplicas(parts: Parts) {
     tasks: [
       ...replicaTasks({ db, replicas, sandboxes, start, chats, signals, now }),
       ...purgeTasks({ db }),
-      ...chatTasks({ db, chats, replicas, sandboxes, composeTurn: agents.composeTurn, now }),
+      ...chatTasks({ db, chats, replicas, engine: engineTurns, handOver, hostId, now }),
       ...sandboxTasks({ db, sandboxes }),
       ...eventTasks({ db, now }),
       ...pools.tasks,
       ...testWorker.tasks,
+      ...agents.tasks,
+      ...automations.tasks,
     ],
     /** What answers to requests for previews. */
     previews: { addresses, passes, previews, replicas, sandboxes, now },
-    schedule: [...chatSchedule, ...eventSchedule],
+    schedule: [...chatSchedule, ...eventSchedule, ...automations.schedule],
     check: readiness.check,
+    countDeliveries: automations.countDeliveries,
+    onMemberRemoved: automations.onMemberRemoved,
     /** Opens the door for engines that are already running. */
     async start() {
       if (config.runtime === 'namespace') raiseKernelLimits({ log });
@@ -322,13 +361,16 @@ export async function wireReplicas(parts: Parts) {
             mirrors,
             allowPrivateTargets,
             resolveRepository,
-            onPushed: async () => {},
+            onPushed: agents.pullRequests.tracking.onPushed,
             log,
           }),
         ],
         egress: createEgress({
           policyOf: (identity) => egress.policyOf(db, identity),
-          record: ({ replicaId }, contact) => contacts.record(replicaId, contact),
+          record: (identity, contact) => {
+            contacts.record(identity.replicaId, contact);
+            agents.contactWatch.record(identity, contact);
+          },
           allowPrivateTargets,
         }),
         log,
@@ -336,11 +378,13 @@ export async function wireReplicas(parts: Parts) {
       for (const each of loops) each.start();
     },
     async stop() {
+      await handOver.close();
       for (const each of loops) await each.stop();
       await gateway?.close();
       await contacts.write().catch(() => {});
       await mirrors.close();
       await agents.close();
+      await automations.close();
       await planner.close();
       await driver.close();
     },

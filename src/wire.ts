@@ -21,6 +21,8 @@ import { createEnvironmentService } from './environment/service.ts';
 import { environmentFileHandlers } from './environment-file/handlers.ts';
 import { createEnvironmentFileService } from './environment-file/service.ts';
 import { createGit } from './git/git.ts';
+import { createAppTokens } from './git-host/app-token.ts';
+import { createGitHostService } from './git-host/service.ts';
 import { hookHandlers } from './hook/handlers.ts';
 import { createHookService } from './hook/service.ts';
 import { createAdmit } from './http/admit.ts';
@@ -32,6 +34,7 @@ import { registerReference } from './http/reference.ts';
 import type { RouteParts } from './http/route.ts';
 import { createTokenBuckets } from './http/token-bucket.ts';
 import { httpSchedule, httpTasks } from './http/worker.ts';
+import type { Lookup } from './lib/address-guard.ts';
 import { newId } from './lib/ids.ts';
 import { version } from './lib/version.ts';
 import { mcpHandlers } from './mcp/handlers.ts';
@@ -47,6 +50,8 @@ import { repositoryCredentialHandlers } from './repository-credential/handlers.t
 import { createRepositoryCredentialService } from './repository-credential/service.ts';
 import { openDriver } from './runtime/registry.ts';
 import { type SilenceTimes, silenceTimes } from './sandbox/silence.ts';
+import { sandboxTierHandlers } from './sandbox-tier/handlers.ts';
+import { createSandboxTierService } from './sandbox-tier/service.ts';
 import type { Sealer } from './secret/seal.ts';
 import { createSkillCatalog } from './skill/catalog.ts';
 import { skillHandlers } from './skill/handlers.ts';
@@ -58,6 +63,7 @@ import { variableHandlers } from './variable/handlers.ts';
 import { createVariableService } from './variable/service.ts';
 import { warmPoolHandlers } from './warm-pool/handlers.ts';
 import { createWarmPoolService } from './warm-pool/service.ts';
+import { type WebhookTimes, webhookTimes } from './webhook/times.ts';
 import { wireReplicas } from './wire-replicas.ts';
 import { startWorkers, type Workers } from './work/runner.ts';
 import { createSignals } from './work/signal.ts';
@@ -73,7 +79,14 @@ type WireOptions = {
 };
 
 /** Parts that tests bring along: a driver that fails on demand, a clock that they move, less patience. */
-export type Replaced = { openDriver?: typeof openDriver; now?: () => Date; silenceTimes?: SilenceTimes };
+export type Replaced = {
+  openDriver?: typeof openDriver;
+  now?: () => Date;
+  silenceTimes?: SilenceTimes;
+  webhookTimes?: WebhookTimes;
+  /** Resolves the names of receivers of webhooks. */
+  lookup?: Lookup;
+};
 
 export type Wired = {
   app: FastifyInstance;
@@ -101,11 +114,13 @@ export async function wire(options: WireOptions): Promise<Wired> {
   const prices = loadModelPrices(config.modelPricesFile);
 
   const identity = createIdentity({ db, baseUrl, log, secret: await loadIdentitySecret(db, sealer) });
-  const accounts = createAccountService({ ...common, identity });
   const authenticator = createAuthenticator({ db, baseUrl, log });
 
   const warmPools = createWarmPoolService({ ...common, targetSize: config.warmPoolSize });
-  const credentials = createRepositoryCredentialService(common);
+  const tiers = createSandboxTierService({ ...common, warmPools, defaultSize: config.sandboxSize });
+  const hosts = createGitHostService(common);
+  const appTokens = createAppTokens({ ...common, hosts });
+  const credentials = createRepositoryCredentialService({ ...common, appTokens });
   const repositories = createRepositoryService({ ...common, credentials, warmPools });
   const environments = createEnvironmentService({ ...common, warmPools, repositories });
   const attached = { ...common, environments, warmPools, repositories };
@@ -138,12 +153,18 @@ export async function wire(options: WireOptions): Promise<Wired> {
     db: work.db,
     signals,
     git,
+    hosts,
+    tiers,
     codingAgents,
     prices,
     openDriver: options.replaced?.openDriver ?? openDriver,
     silenceTimes: options.replaced?.silenceTimes ?? silenceTimes,
+    webhookTimes: options.replaced?.webhookTimes ?? webhookTimes,
+    lookup: options.replaced?.lookup,
   });
 
+  const { onMemberRemoved } = live;
+  const accounts = createAccountService({ ...common, identity, onMemberRemoved });
   const handlers = {
     ...accountHandlers(accounts),
     ...codingAgentHandlers(codingAgents),
@@ -156,12 +177,13 @@ export async function wire(options: WireOptions): Promise<Wired> {
     ...hookHandlers(hooks),
     ...live.handlers,
     ...warmPoolHandlers(attached),
+    ...sandboxTierHandlers(tiers),
     ...repositoryHandlers(repositories),
     ...repositorySetHandlers(createRepositorySetService(attached)),
     ...repositoryCredentialHandlers(credentials),
   } satisfies Handlers<Operations>;
 
-  const metrics = createMetrics(pool);
+  const metrics = createMetrics({ pool, countDeliveries: live.countDeliveries });
   const buckets = createTokenBuckets({
     capacity: config.rateLimitBurst,
     refillPerSecond: config.rateLimitPerSecond,

@@ -8,11 +8,17 @@ import type { Identity } from './identity.ts';
 import { createInvitationService } from './invitation-service.ts';
 import * as store from './store.ts';
 
-type Parts = { identity: Pick<Identity, 'within'>; newId: () => string; now: () => Date };
+type Parts = {
+  identity: Pick<Identity, 'within'>;
+  /** Ends what somebody had in an organization for themselves alone, in the transaction in which they leave it. */
+  onMemberRemoved: (db: Db, of: { organizationId: string; personId: string }) => Promise<void>;
+  newId: () => string;
+  now: () => Date;
+};
 
 export type AccountService = ReturnType<typeof createAccountService>;
 
-export function createAccountService({ identity, newId, now }: Parts) {
+export function createAccountService({ identity, onMemberRemoved, newId, now }: Parts) {
   async function describeCaller(db: Db, caller: Caller) {
     const { organizationId, personId, keyId, role } = caller;
     const [organization, person, apiKey] = await Promise.all([
@@ -42,7 +48,9 @@ export function createAccountService({ identity, newId, now }: Parts) {
   async function removeMember(db: Db, caller: Caller, personId: string): Promise<void> {
     const member = await holdMember(db, caller, personId);
     if (member.role === 'admin') await requireAnotherAdmin(db, caller);
-    await store.deleteMember(db, { organizationId: caller.organizationId, personId });
+    const of = { organizationId: caller.organizationId, personId };
+    await store.deleteMember(db, of);
+    await onMemberRemoved(db, of);
   }
 
   return {

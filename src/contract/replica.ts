@@ -4,13 +4,13 @@ import { codingAgent, MESSAGE_BODY_LIMIT, messageOptions, messageText } from './
 import { dollars } from './model-usage.ts';
 import type { Operation } from './operation.ts';
 
-const lifecyclePolicy = z.enum(['default', 'delete_when_done', 'delete_after_inactivity']);
-const size = z.enum(['small', 'large']);
+export const lifecyclePolicy = z.enum(['default', 'delete_when_done', 'delete_after_inactivity']);
+export const size = z.enum(['small', 'large']);
 const source = z.enum(['api', 'dashboard', 'slack', 'linear', 'github', 'gitlab', 'automation']);
 const status = z.enum(['active', 'sleeping', 'archived', 'preparing', 'error']);
 
 /** Unknown fields at every level are kept and returned. */
-const workspaceConfig = z
+export const workspaceConfig = z
   .looseObject({
     capabilities: z.looseObject({ pr_followups: z.boolean().optional() }).optional(),
     preferences: z.looseObject({ keep_open_on_pr_merge: z.boolean().optional() }).optional(),
@@ -25,7 +25,7 @@ const workspaceConfig = z
   .meta({ id: 'WorkspaceConfig' });
 
 const webhookUrl = text(2_048).pipe(z.url({ protocol: /^https?$/ }));
-const webhook = z.union([
+export const webhook = z.union([
   webhookUrl,
   z.object({ url: webhookUrl, secret: text(1_000).optional() }).meta({ id: 'ReplicaWebhookConfig' }),
 ]);

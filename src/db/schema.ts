@@ -45,12 +45,66 @@ export interface ApiKey {
 }
 
 export interface Automation {
+  agent_provider: string | null;
+  callback_secret: Buffer | null;
+  callback_url: string | null;
+  config: Generated<Json>;
   created_at: Timestamp;
+  created_by: string | null;
+  cron_due_at: Timestamp | null;
+  cron_expression: string | null;
+  cron_next_fire_at: Timestamp | null;
+  cron_timezone: string | null;
+  debounce_seconds: number | null;
+  description: string | null;
+  disabled_reason: string | null;
+  enabled: Generated<boolean>;
   environment_id: string;
+  failure_count: Generated<number>;
+  fast_mode: Generated<boolean>;
+  goal_mode: Generated<boolean>;
   id: string;
+  model: string | null;
   name: string;
   organization_id: string;
+  person_id: string | null;
+  plan_mode: Generated<boolean>;
+  prompt: Generated<string>;
+  thinking_level: string | null;
+  triggers: Generated<Json>;
   updated_at: Timestamp;
+  webhook_secret: Buffer | null;
+  webhook_token: Buffer | null;
+  webhook_token_hash: Buffer | null;
+  workspace_auto_stop_minutes: number | null;
+  workspace_lifecycle_policy: Generated<string>;
+  workspace_size: Generated<string>;
+}
+
+export interface AutomationDebounce {
+  automation_id: string;
+  cause: string;
+  due_at: Timestamp;
+  subject: string;
+  trigger_payload: Json | null;
+  trigger_type: string;
+}
+
+export interface AutomationExecution {
+  automation_id: string;
+  cause: string;
+  completed_at: Timestamp | null;
+  config: Generated<Json>;
+  error: string | null;
+  id: string;
+  message_id: string | null;
+  organization_id: string;
+  replica_id: string | null;
+  status: string;
+  subject: string | null;
+  trigger_payload: Json | null;
+  trigger_type: string;
+  triggered_at: Timestamp;
 }
 
 export interface AwakeStretch {
@@ -185,6 +239,17 @@ export interface EnvironmentVariable {
   value: Buffer;
 }
 
+export interface GitEvent {
+  at: Timestamp;
+  delivery_id: string;
+  id: string;
+  kind: string;
+  name: string;
+  organization_id: string;
+  payload: Json;
+  repository_id: string;
+}
+
 export interface GitHost {
   api_url: string;
   host: string;
@@ -192,6 +257,7 @@ export interface GitHost {
   kind: string;
   organization_id: string;
   updated_at: Timestamp;
+  webhook_secret: Buffer | null;
 }
 
 export interface HistoryEntry {
@@ -274,6 +340,23 @@ export interface IdempotencyRecord {
   organization_id: string;
   path: string;
   status: number | null;
+}
+
+export interface InboundDelivery {
+  at: Timestamp;
+  delivery_id: string;
+  organization_id: string;
+  source: string;
+}
+
+export interface InstallationToken {
+  expires_at: Timestamp | null;
+  id: string;
+  made_at: Timestamp | null;
+  making_until: Timestamp | null;
+  repository_credential_id: string;
+  scope: string;
+  token: Buffer | null;
 }
 
 export interface Invitation {
@@ -389,6 +472,12 @@ export interface Organization {
   slug: string;
 }
 
+export interface OwnComment {
+  at: Timestamp;
+  replica_id: string;
+  url: string;
+}
+
 export interface Person {
   created_at: Generated<Timestamp>;
   email: string;
@@ -406,10 +495,22 @@ export interface Preview {
   replica_id: string;
 }
 
+export interface PullRequestRemark {
+  at: Timestamp;
+  id: string;
+  key: string;
+  kind: string;
+  message_id: string | null;
+  replica_pull_request_id: string;
+  text: string;
+}
+
 export interface Replica {
   active_since: Timestamp | null;
   attempts: Generated<number>;
+  auto_stop_minutes: number | null;
   boot_id: string | null;
+  closes_when_idle: Generated<boolean>;
   coding_agent: string;
   config: Generated<Json>;
   created_at: Timestamp;
@@ -449,6 +550,14 @@ export interface Replica {
   webhook_url: string | null;
 }
 
+export interface ReplicaBranch {
+  branch: string;
+  head_commit: string;
+  pushed_at: Timestamp;
+  replica_id: string;
+  repository_id: string;
+}
+
 export interface ReplicaEvent {
   at: Timestamp;
   payload: Json;
@@ -460,12 +569,15 @@ export interface ReplicaEvent {
 export interface ReplicaPullRequest {
   branch: string | null;
   created_at: Timestamp;
+  head_commit: string | null;
   id: string;
   message_id: string | null;
   number: number;
   organization_id: string;
   replica_id: string;
   repository_id: string;
+  state: Generated<string>;
+  updated_at: Timestamp | null;
   url: string;
 }
 
@@ -534,6 +646,7 @@ export interface Repository {
 export interface RepositoryCredential {
   created_at: Timestamp;
   id: string;
+  kind: Generated<string>;
   name: string;
   organization_id: string;
   secret: Buffer;
@@ -578,6 +691,12 @@ export interface Sandbox {
   size: string;
   started_at: Timestamp | null;
   warm_workspace_id: string | null;
+}
+
+export interface SandboxTier {
+  organization_id: string;
+  size: string;
+  updated_at: Timestamp;
 }
 
 export interface SchemaMigration {
@@ -635,6 +754,7 @@ export interface WarmPool {
   last_failure_reason: string | null;
   next_retry_at: Timestamp | null;
   organization_id: string;
+  size: string | null;
   updated_at: Timestamp;
 }
 
@@ -665,10 +785,46 @@ export interface WarmPoolWorkspace {
   warm_pool_id: string;
 }
 
+export interface WebhookAttempt {
+  duration_ms: number;
+  error: string | null;
+  number: number;
+  started_at: Timestamp;
+  status: number | null;
+  webhook_delivery_id: string;
+}
+
+export interface WebhookDelivery {
+  attempts: Generated<number>;
+  created_at: Timestamp;
+  due_at: Timestamp | null;
+  finished_at: Timestamp | null;
+  id: string;
+  is_redelivery: Generated<boolean>;
+  organization_id: string;
+  origin: string;
+  replica_id: string;
+  seq: Generated<Int8>;
+  state: Generated<string>;
+  url: string;
+  webhook_event_id: string;
+}
+
+export interface WebhookEvent {
+  body: string;
+  created_at: Timestamp;
+  id: string;
+  organization_id: string;
+  replica_id: string;
+  type: string;
+}
+
 export interface DB {
   agent_command: AgentCommand;
   api_key: ApiKey;
   automation: Automation;
+  automation_debounce: AutomationDebounce;
+  automation_execution: AutomationExecution;
   awake_stretch: AwakeStretch;
   canvas_item: CanvasItem;
   chat: Chat;
@@ -681,6 +837,7 @@ export interface DB {
   environment_mcp: EnvironmentMcp;
   environment_skill: EnvironmentSkill;
   environment_variable: EnvironmentVariable;
+  git_event: GitEvent;
   git_host: GitHost;
   history_entry: HistoryEntry;
   hook: Hook;
@@ -688,6 +845,8 @@ export interface DB {
   hook_run: HookRun;
   hook_test: HookTest;
   idempotency_record: IdempotencyRecord;
+  inbound_delivery: InboundDelivery;
+  installation_token: InstallationToken;
   invitation: Invitation;
   login_account: LoginAccount;
   login_attempt: LoginAttempt;
@@ -698,9 +857,12 @@ export interface DB {
   model_budget: ModelBudget;
   model_usage: ModelUsage;
   organization: Organization;
+  own_comment: OwnComment;
   person: Person;
   preview: Preview;
+  pull_request_remark: PullRequestRemark;
   replica: Replica;
+  replica_branch: ReplicaBranch;
   replica_event: ReplicaEvent;
   replica_pull_request: ReplicaPullRequest;
   replica_repository: ReplicaRepository;
@@ -712,6 +874,7 @@ export interface DB {
   repository_set_member: RepositorySetMember;
   runtime_host: RuntimeHost;
   sandbox: Sandbox;
+  sandbox_tier: SandboxTier;
   schema_migration: SchemaMigration;
   service_setting: ServiceSetting;
   signing_key: SigningKey;
@@ -719,4 +882,7 @@ export interface DB {
   warm_pool: WarmPool;
   warm_pool_layer: WarmPoolLayer;
   warm_pool_workspace: WarmPoolWorkspace;
+  webhook_attempt: WebhookAttempt;
+  webhook_delivery: WebhookDelivery;
+  webhook_event: WebhookEvent;
 }

@@ -21,6 +21,11 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealedColumn('service_setting', 'value'),
   sealedColumn('replica', 'webhook_secret'),
   sealedColumn('sandbox', 'secret'),
+  sealedColumn('installation_token', 'token'),
+  sealedColumn('git_host', 'webhook_secret'),
+  sealedColumn('automation', 'webhook_token'),
+  sealedColumn('automation', 'webhook_secret'),
+  sealedColumn('automation', 'callback_secret'),
 ];
 
 /** Binds a sealed value to its place; sealing, opening and rotation all take the context from here. */
