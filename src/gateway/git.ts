@@ -3,7 +3,9 @@ import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { AppError } from '../contract/error.ts';
 import type { Mirrors } from '../git/mirror.ts';
+import type { GitRemote } from '../git/remote.ts';
 import { createServe, type Serve } from '../git/serve.ts';
+import { withRenewal } from '../git/with-renewal.ts';
 import type { Lookup } from '../lib/address-guard.ts';
 import type { SandboxIdentity } from '../sandbox/service.ts';
 import { goneSignal } from './answer.ts';
@@ -82,8 +84,17 @@ export function createGitRoute(options: GitRouteOptions): GatewayRoute {
     if (repository === null) {
       throw new AppError('not_found', 'This repository does not exist, or is not bound to this workspace.');
     }
-    if (asked.service === 'upload-pack') return answerFetch({ ...talk, asked, repository });
-    const refs = await answerPush({ ...talk, asked, repository });
+    const whole = (remote: GitRemote): GitTalk => ({
+      ...talk,
+      asked,
+      repository: { ...repository, remote },
+    });
+    if (asked.service === 'upload-pack')
+      return withRenewal(repository.remote, (remote) => answerFetch(whole(remote)));
+    // A push cannot be sent twice; the request before it, for the refs, has found out whether the credential works.
+    const refs = asked.isFirst
+      ? await withRenewal(repository.remote, (remote) => answerPush(whole(remote)))
+      : await answerPush(whole(repository.remote));
     if (refs.length === 0) return;
     // The client has its answer: what fails here is no failure of the push.
     await options.onPushed({ identity, repositoryId, refs }).catch((error: unknown) => {

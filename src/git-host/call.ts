@@ -27,8 +27,23 @@ export type CallGitHost = <S extends z.ZodType>(
 const LIMIT_MS = 20_000;
 const MAX_BYTES = 2_000_000;
 
-/** What a host tells of something that it has made, kept within what can be stored and shown. */
-export const webUrl = z.url({ protocol: /^https?$/ }).max(2_048);
+/**
+ * What a host tells of something that it has made, kept within what can be stored and shown. Parsers of addresses pass over
+ * line breaks and blanks; agents are told addresses as they are, so each has to be one word.
+ */
+export const webUrl = z
+  .url({ protocol: /^https?$/ })
+  .max(2_048)
+  .regex(/^[^\s\p{C}]+$/u);
+export const commit = z
+  .string()
+  .regex(/^[0-9a-f]{40,64}$/)
+  .nullish()
+  .transform((sha) => sha ?? null);
+export const instant = z.iso
+  .datetime({ offset: true })
+  .nullish()
+  .transform((text) => (text ? new Date(text) : null));
 export const pullNumber = z.int().min(1).max(2_147_483_647);
 
 /** Calls of one host's API with the organization's token, of which nothing comes back, whatever the host repeats. */
@@ -39,7 +54,7 @@ export function createCallGitHost(
   return async function call({ method, path, body, accept }, schema, signal) {
     const { status, text } = await send().catch((cause: unknown) => {
       signal.throwIfAborted();
-      throw new GitHostError('The git host cannot be reached.', { cause });
+      throw new GitHostError('The git host cannot be reached.', { kind: 'unreachable', cause });
     });
     const answer = parse(without(token, text));
     if (status === accept) return { answer: null, said: sentenceIn(answer) };
@@ -78,20 +93,19 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
 }
 
 function refusalOf(status: number, said: string): GitHostError {
+  const kind = status === 401 ? 'unauthorized' : 'refused';
+  return new GitHostError(refusalSentence(status, said), { status, kind });
+}
+
+function refusalSentence(status: number, said: string): string {
   const reason = said === '' ? '' : ` It says: ${said}.`;
   if (status === 401 || status === 403)
-    return new GitHostError(
-      `The git host refused the token: it is wrong, has expired, lacks the right to open pull requests, or was used too often.${reason}`,
-    );
+    return `The git host refused the token: it is wrong, has expired, lacks the right to open pull requests, or was used too often.${reason}`;
   if (status === 404)
-    return new GitHostError(
-      'The git host does not know the repository or pull request, or the token may not see it.',
-    );
+    return 'The git host does not know the repository or pull request, or the token may not see it.';
   if (status >= 300 && status < 400)
-    return new GitHostError(
-      'The git host redirects to another address: the repository was moved or renamed. Connect it anew under its present URL.',
-    );
-  return new GitHostError(`The git host answered ${status}.${reason}`);
+    return 'The git host redirects to another address: the repository was moved or renamed. Connect it anew under its present URL.';
+  return `The git host answered ${status}.${reason}`;
 }
 
 /** Hosts say why in one of these fields, some with more about it in `errors`. */

@@ -1,10 +1,15 @@
 import { z } from 'zod';
-import { createCallGitHost, type GitHostAccess, pullNumber, webUrl } from './call.ts';
+import { commit, createCallGitHost, type GitHostAccess, instant, pullNumber, webUrl } from './call.ts';
 import { type GitHost, GitHostError } from './host.ts';
 
 const pull = z
-  .object({ number: pullNumber, html_url: webUrl })
-  .transform(({ number, html_url: url }) => ({ number, url }));
+  .object({ number: pullNumber, html_url: webUrl, head: z.object({ sha: commit }), updated_at: instant })
+  .transform(({ number, html_url: url, head, updated_at: changedAt }) => ({
+    number,
+    url,
+    headCommit: head.sha,
+    changedAt,
+  }));
 const comment = z.object({ html_url: webUrl }).transform(({ html_url: url }) => ({ url }));
 const headers = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' };
 
@@ -34,6 +39,12 @@ export function createGitHub(access: GitHostAccess): GitHost {
       const path = `${repository}/issues/${number}/comments`;
       const { answer } = await call({ method: 'POST', path, body: { body } }, comment, signal);
       return answer ?? { url: '' };
+    },
+
+    async findPullRequests(branch, signal) {
+      const query = new URLSearchParams({ state: 'open', head: `${owner}:${branch}`, per_page: '20' });
+      const { answer } = await call({ method: 'GET', path: `${pulls}?${query}` }, z.array(pull), signal);
+      return answer ?? [];
     },
   };
 }

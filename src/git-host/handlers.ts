@@ -10,7 +10,12 @@ export function gitHostHandlers(hosts: GitHostService): Handlers<typeof gitHostO
       return { status: 200, body: { git_hosts: (await hosts.list(db, caller)).map(present) } };
     },
     async setGitHost({ db, caller, params, body }) {
-      const row = await hosts.set(db, caller, { host: params.host, kind: body.kind, apiUrl: body.api_url });
+      const row = await hosts.set(db, caller, {
+        host: params.host,
+        kind: body.kind,
+        apiUrl: body.api_url,
+        webhookSecret: body.webhook_secret,
+      });
       return { status: 200, body: { git_host: present(row) } };
     },
     async deleteGitHost({ db, caller, params }) {
@@ -20,6 +25,12 @@ export function gitHostHandlers(hosts: GitHostService): Handlers<typeof gitHostO
   };
 }
 
-function present({ host, kind, api_url, updated_at }: GitHostRow) {
-  return { host, kind: kind as GitHostKind, api_url, updated_at: updated_at.toISOString() };
+function present({ host, kind, api_url, webhook_secret, updated_at }: GitHostRow) {
+  return {
+    host,
+    kind: kind as GitHostKind,
+    api_url,
+    has_webhook_secret: webhook_secret !== null,
+    updated_at: updated_at.toISOString(),
+  };
 }

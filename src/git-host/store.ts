@@ -1,4 +1,4 @@
-import type { Insertable, Selectable } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Db } from '../db/database.ts';
 import type { GitHost } from '../db/schema.ts';
 
@@ -25,13 +25,17 @@ export function selectHost(
     .executeTakeFirst();
 }
 
+/** Inserts the host, or changes the one there is. A sealed secret is bound to the id, so the id comes along with it. */
 export function upsertHost(db: Db, row: Insertable<GitHost>): Promise<GitHostRow> {
-  const { kind, api_url, updated_at } = row;
+  const { id, kind, api_url, webhook_secret, updated_at } = row;
+  const changes = { kind, api_url, updated_at };
   return db
     .insertInto('git_host')
     .values(row)
     .onConflict((conflict) =>
-      conflict.constraint('git_host_host_key').doUpdateSet({ kind, api_url, updated_at }),
+      conflict
+        .constraint('git_host_host_key')
+        .doUpdateSet(webhook_secret === undefined ? changes : { ...changes, id, webhook_secret }),
     )
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -43,4 +47,16 @@ export async function deleteHost(db: Db, key: { organizationId: string; host: st
     .where('organization_id', '=', key.organizationId)
     .where('host', '=', key.host)
     .execute();
+}
+
+/** Hosts of repositories that the organization reads with a credential. */
+export async function selectCredentialHosts(db: Db, organizationId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('repository')
+    .select(sql<string>`split_part(url, '/', 3)`.as('host'))
+    .distinct()
+    .where('organization_id', '=', organizationId)
+    .where('credential_id', 'is not', null)
+    .execute();
+  return rows.map(({ host }) => host);
 }

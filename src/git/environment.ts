@@ -1,6 +1,11 @@
 /** What git is told through its environment. Nothing of the service's own environment but `PATH` reaches git. */
 
-export type GitCredential = { username: string; secret: string };
+export type GitCredential = {
+  username: string;
+  secret: string;
+  /** Another one in place of this, which the host has refused; null when there is none. */
+  renew?: () => Promise<GitCredential | null>;
+};
 
 export type GitSettings = [name: string, value: string][];
 

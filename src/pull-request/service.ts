@@ -1,25 +1,30 @@
+import type { ChatService } from '../chat/service.ts';
 import type { Db } from '../db/database.ts';
 import { transact } from '../db/transact.ts';
 import type { GitHostService } from '../git-host/service.ts';
-import { presentRepositoryStatus } from '../replica/present.ts';
 import type { ReplicaService } from '../replica/service.ts';
 import type { RepositoryService } from '../repository/service.ts';
-import { insertPullRequest } from './store.ts';
+import { createClosing } from './closing.ts';
+import { createPullRequestEvents } from './events.ts';
+import { createFollowUps } from './follow-up.ts';
+import { createNoting } from './noting.ts';
+import { createOnHost } from './on-host.ts';
+import { createOwnComments } from './own-comments.ts';
+import { createRemarks } from './remarks.ts';
+import { createTracking } from './tracking.ts';
 
 type Parts = {
   db: Db;
-  hosts: Pick<GitHostService, 'of'>;
-  replicas: Pick<ReplicaService, 'repositoriesOf' | 'lock' | 'emit'>;
+  hosts: Pick<GitHostService, 'of' | 'apiUrls'>;
+  replicas: Pick<ReplicaService, 'repositoriesOf' | 'lock' | 'read' | 'emit' | 'update' | 'request'>;
   repositories: Pick<RepositoryService, 'remoteById'>;
-  /** The turn that runs in a chat, to which what is opened belongs. */
-  turnOf(
-    db: Db,
-    key: { replicaId: string; chatId: string },
-  ): Promise<{ messageId: string | null } | undefined>;
+  chats: Pick<ChatService, 'send' | 'amendQueued' | 'hasWork'>;
+  /** How long remarks are gathered before they are told. */
+  followUpDelayMs: number;
   newId: () => string;
   now: () => Date;
 };
-type Workspace = { organizationId: string; replicaId: string; chatId: string };
+type Workspace = { organizationId: string; replicaId: string };
 type Draft = {
   repository: string | null;
   title: string;
@@ -36,9 +41,18 @@ export class PullRequestError extends Error {
 
 export type PullRequestService = ReturnType<typeof createPullRequestService>;
 
-/** Pull requests that come from replicas: opened with the organization's token, which no sandbox sees. */
+/** Pull requests that come from replicas: opened with the organization's token, which no sandbox sees, or found. */
 export function createPullRequestService(parts: Parts) {
-  const { db, hosts, replicas, repositories, newId, now } = parts;
+  const { db, replicas, repositories } = parts;
+  const ownComments = createOwnComments(parts);
+  const onHost = createOnHost(parts);
+  const note = createNoting(parts);
+  const onGitEvent = createPullRequestEvents({
+    replicas,
+    note,
+    keep: createRemarks(parts),
+    closeIfDone: createClosing(parts),
+  });
 
   async function repositoryOf({ organizationId, replicaId }: Workspace, name: string | null) {
     const all = await replicas.repositoriesOf(db, [replicaId]);
@@ -53,7 +67,7 @@ export function createPullRequestService(parts: Parts) {
     }
     const remote = await repositories.remoteById(db, { organizationId, id: found.repository_id });
     if (!remote) throw new PullRequestError(`The repository ${found.name} is not connected any more.`);
-    return { found, host: await hosts.of(db, organizationId, remote) };
+    return { found, place: { organizationId, remote } };
   }
 
   return {
@@ -62,7 +76,7 @@ export function createPullRequestService(parts: Parts) {
       draft: Draft,
       signal: AbortSignal,
     ): Promise<{ number: number; url: string }> {
-      const { found, host } = await repositoryOf(workspace, draft.repository);
+      const { found, place } = await repositoryOf(workspace, draft.repository);
       const head = draft.branch ?? found.branch;
       const base = draft.base ?? found.default_branch;
       if (!head || !base || head === base)
@@ -70,9 +84,14 @@ export function createPullRequestService(parts: Parts) {
           'A pull request leads from one branch to another: make a branch, commit and push it, then name it.',
         );
       const { title, body, isDraft } = draft;
-      const { number, url } = await host.openPullRequest({ title, body, head, base, isDraft }, signal);
-      await note(workspace, { repositoryId: found.repository_id, number, url, branch: head });
-      return { number, url };
+      const wanted = { title, body, head, base, isDraft };
+      const opened = await onHost(place, (host) => host.openPullRequest(wanted, signal));
+      const seen = { ...opened, repositoryId: found.repository_id, branch: head, state: 'open' } as const;
+      await transact(db, async (tx) => {
+        const row = await replicas.lock(tx, workspace.replicaId);
+        if (row) await note(tx, row, seen);
+      });
+      return { number: opened.number, url: opened.url };
     },
 
     async comment(
@@ -80,36 +99,17 @@ export function createPullRequestService(parts: Parts) {
       { repository, number, body }: { repository: string | null; number: number; body: string },
       signal: AbortSignal,
     ): Promise<{ url: string }> {
-      const { host } = await repositoryOf(workspace, repository);
-      return host.comment({ number, body }, signal);
-    },
-  };
-
-  /** Remembers a pull request once, and tells those who watch. */
-  async function note(
-    { organizationId, replicaId, chatId }: Workspace,
-    pull: { repositoryId: string; number: number; url: string; branch: string },
-  ): Promise<void> {
-    await transact(db, async (tx) => {
-      const row = await replicas.lock(tx, replicaId);
-      if (!row) return;
-      const turn = await parts.turnOf(tx, { replicaId, chatId });
-      const isNew = await insertPullRequest(tx, {
-        id: newId(),
-        organization_id: organizationId,
-        replica_id: replicaId,
-        repository_id: pull.repositoryId,
-        number: pull.number,
-        url: pull.url,
-        branch: pull.branch,
-        message_id: turn?.messageId ?? null,
-        created_at: now(),
-      });
-      if (!isNew) return;
-      const repos = (await replicas.repositoriesOf(tx, [replicaId])).map((one) =>
-        presentRepositoryStatus(one),
+      const { found, place } = await repositoryOf(workspace, repository);
+      const making = { ...workspace, repositoryId: found.repository_id, text: body };
+      return ownComments.make(db, making, () =>
+        onHost(place, (host) => host.comment({ number, body }, signal)),
       );
-      await replicas.emit(tx, replicaId, [{ type: 'repo.status.changed', payload: { repos } }]);
-    });
-  }
+    },
+
+    isOwnComment: ownComments.isOwn,
+
+    onGitEvent,
+    tracking: createTracking({ ...parts, note }),
+    followUps: createFollowUps(parts),
+  };
 }

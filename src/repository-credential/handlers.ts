@@ -24,6 +24,7 @@ function present(row: CredentialRow) {
   return {
     id: row.id,
     name: row.name,
+    kind: row.kind as 'token' | 'github_app',
     username: row.username,
     created_at: row.created_at.toISOString(),
   };

@@ -118,8 +118,8 @@ export function createRepositoryChecks({ credentials, warmPools, now }: Parts) {
   }
 
   async function openCredential(db: Db, row: RepositoryRow): Promise<GitCredential | null> {
-    const { credential_id: id, organization_id: organizationId } = row;
-    return id ? credentials.open(db, { organizationId, id }) : null;
+    const { credential_id: id, organization_id: organizationId, url } = row;
+    return id ? credentials.open(db, { organizationId, id, url }) : null;
   }
 
   /** Stores what a check found, unless the repository was changed, deleted or checked anew meanwhile. */

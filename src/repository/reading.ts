@@ -1,6 +1,7 @@
 import type { GitCredential } from '../git/environment.ts';
 import { GitError } from '../git/failure.ts';
 import type { Git, GitTree } from '../git/git.ts';
+import { withRenewal } from '../git/with-renewal.ts';
 import { isStorableText } from '../lib/text.ts';
 import type { CheckResult } from './checks.ts';
 import {
@@ -14,7 +15,12 @@ import { type ConfigurationFile, noConfiguration, type RepositorySkill } from '.
 import { describeSkill, findRepoSkills, type SkillCandidate } from './skills.ts';
 import type { RepositoryRow } from './store.ts';
 
-type Subject = { git: Git; repository: RepositoryRow; credential: GitCredential | null; signal: AbortSignal };
+type Subject = {
+  git: Git;
+  repository: RepositoryRow;
+  openCredential: () => Promise<GitCredential | null>;
+  signal: AbortSignal;
+};
 
 /** Each costs a process of git; what comes after these keeps the name that its path gives it. */
 const MAX_DESCRIBED_SKILLS = 200;
@@ -22,11 +28,15 @@ const MAX_SKILL_BYTES = 65_536;
 const READERS = 4;
 
 /** Asks the git host where the branch stands, and reads the tree when it stands elsewhere than at the last check. */
-export async function readRepository({ git, repository, credential, signal }: Subject): Promise<CheckResult> {
-  const remote = { url: repository.url, credential };
+export async function readRepository(subject: Subject): Promise<CheckResult> {
+  const { git, repository, signal } = subject;
   const branch = repository.requested_branch ?? undefined;
   try {
-    const refs = await git.inspect(remote, signal);
+    const opened = { url: repository.url, credential: await subject.openCredential() };
+    const { remote, refs } = await withRenewal(opened, async (each) => ({
+      remote: each,
+      refs: await git.inspect(each, signal),
+    }));
     const head = branch === undefined ? refs.headCommit : refs.branches.get(branch);
     const isSame =
       head === repository.head_commit && (branch ?? refs.defaultBranch) === repository.default_branch;

@@ -155,9 +155,9 @@ export function createRepositoryService(parts: Parts) {
   async function remoteByUrl(
     db: Db,
     key: { organizationId: string; urlKey: string },
-  ): Promise<{ repositoryId: string; remote: GitRemote } | null> {
+  ): Promise<{ repositoryId: string; openRemote(): Promise<GitRemote> } | null> {
     const row = await store.selectRepositoryByUrl(db, key);
-    return row ? { repositoryId: row.id, remote: await remoteOf(db, row) } : null;
+    return row ? { repositoryId: row.id, openRemote: () => remoteOf(db, row) } : null;
   }
 
   /** How git reads a repository that an environment is bound to; null when it is not bound to it. */
@@ -175,6 +175,7 @@ export function createRepositoryService(parts: Parts) {
     return row ? remoteOf(db, row) : null;
   }
 
+  /** Throws a `GitError` when the credential is one that the git host gives and it gives none. */
   async function remoteOf(db: Db, row: store.RepositoryRow): Promise<GitRemote> {
     return { url: row.url, credential: await checks.openCredential(db, row) };
   }

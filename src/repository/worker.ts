@@ -19,8 +19,8 @@ export function repositoryTasks({ db, git, repositories: { checks } }: Parts): T
     if (!repository) return;
     const { signal, log } = context;
     try {
-      const credential = await checks.openCredential(db, repository);
-      const result = await readRepository({ git, repository, credential, signal });
+      const openCredential = () => checks.openCredential(db, repository);
+      const result = await readRepository({ git, repository, openCredential, signal });
       if (result.outcome === 'failed')
         log.info({ repositoryId: id, err: result.cause }, 'repository.check_failed');
       await checks.report(db, repository, result);

@@ -29,16 +29,17 @@ const SCAN_MS = 5 * 60_000;
 /** Reads a registry's repository. Whatever is wrong with the repository or its host is a result, not an exception. */
 export async function scanRegistry(options: {
   git: Pick<Git, 'tree'>;
-  remote: GitRemote;
+  openRemote(): Promise<GitRemote>;
   /** Names a skill that is the repository as a whole. */
   name: string;
   /** Where the last scan found it; nothing is read again while it stands there. */
   lastHead: Head | null;
   signal: AbortSignal;
 }): Promise<RegistryScan> {
-  const { git, remote, name, lastHead, signal } = options;
+  const { git, name, lastHead, signal } = options;
   const limit = AbortSignal.timeout(SCAN_MS);
   try {
+    const remote = await options.openRemote();
     const tree = await git.tree(remote, { signal: AbortSignal.any([signal, limit]) });
     const head = { branch: tree.branch === 'HEAD' ? null : tree.branch, commit: tree.commit };
     if (head.commit === lastHead?.commit && head.branch === lastHead.branch) return { outcome: 'unchanged' };

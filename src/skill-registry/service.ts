@@ -29,7 +29,7 @@ export type ScanTarget = {
   registryId: string;
   name: string;
   repositoryId: string | null;
-  remote: GitRemote;
+  openRemote(): Promise<GitRemote>;
   /** What the last scan read to the end. */
   lastHead: Head | null;
   startedAt: Date;
@@ -133,7 +133,7 @@ export function createSkillRegistryService(parts: Parts) {
       registryId: row.id,
       name: row.name,
       repositoryId: connected?.repositoryId ?? null,
-      remote: connected?.remote ?? { url: row.url },
+      openRemote: connected?.openRemote ?? (async () => ({ url: row.url })),
       lastHead: isComplete(row) ? { branch: row.default_branch, commit: row.head_commit } : null,
       startedAt: now(),
     };

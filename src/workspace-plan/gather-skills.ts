@@ -100,6 +100,7 @@ export function createSkillGatherer(parts: Parts) {
       key: keyOf(['catalog', organizationId, url.key, branch, bare]),
       organizationId,
       judge: ({ readAt }) => (now().getTime() - readAt.getTime() < FRESH_MS ? 'current' : 'stale'),
+      url: url.url,
       findRemote: () => findRemote(db, { organizationId, url: url.url, urlKey: url.key }),
       read: async (remote, signal) => {
         const tree = await git.tree(remote, { signal, ...(branch !== null && { branch }) });
@@ -126,6 +127,7 @@ export function createSkillGatherer(parts: Parts) {
         commit === row.head_commit || row.scanned_at === null || readAt >= row.scanned_at
           ? 'current'
           : 'outdated',
+      url,
       findRemote: () => findRemote(db, { organizationId, url, urlKey }),
       read: async (remote, signal) =>
         readRegistrySkills(await git.tree(remote, { signal }), { name, origin }),
@@ -145,7 +147,7 @@ export function createSkillGatherer(parts: Parts) {
     wanted: { organizationId: string; url: string; urlKey: string },
   ): Promise<GitRemote> {
     const connected = await repositories.remoteByUrl(db, wanted);
-    return connected?.remote ?? { url: wanted.url };
+    return connected ? connected.openRemote() : { url: wanted.url };
   }
 
   return { gather };

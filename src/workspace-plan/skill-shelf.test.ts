@@ -37,6 +37,7 @@ function orderFor(changes: Partial<SkillOrder> = {}): CountingOrder {
     key: 'a',
     organizationId: 'org',
     judge: () => 'current',
+    url: 'https://git.example/a',
     findRemote: async () => ({ url: 'https://git.example/a' }),
     answer: async () => reading('c1'),
     read: (_remote, signal) => {

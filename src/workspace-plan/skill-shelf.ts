@@ -19,9 +19,11 @@ export type SkillOrder = {
   /** What is read, and for which organization: another one may not be allowed to. */
   key: string;
   organizationId: string;
+  /** Where it is read, for the log. */
+  url: string;
   /** Whether a reading can be used as it is, only while another is under way, or not at all. */
   judge(shelved: ShelvedReading): 'current' | 'stale' | 'outdated';
-  /** Asked for only when git has to be; it is done with the database before the wait for git begins. */
+  /** Asked for only when git has to be; it may have to ask the git host for a token. */
   findRemote(): Promise<GitRemote>;
   read(remote: GitRemote, signal: AbortSignal): Promise<SkillReading>;
 };
@@ -71,7 +73,7 @@ export function createSkillShelf(parts: Parts): SkillShelf {
     if (failure && now().getTime() - failure.at.getTime() < RETRY_AFTER_MS) {
       return { reading, problem: failure.sentence };
     }
-    const flight = joinable(order) ?? start(order, await order.findRemote());
+    const flight = joinable(order) ?? start(order);
     if (verdict === 'stale') return { reading, problem: null };
     try {
       return await orAborted(flight.done, AbortSignal.any([signal, flight.patience]));
@@ -89,19 +91,16 @@ export function createSkillShelf(parts: Parts): SkillShelf {
     return flight;
   }
 
-  function start(order: SkillOrder, remote: GitRemote): Flight {
-    // Somebody else may have begun while the remote was looked up.
-    const other = joinable(order);
-    if (other) return other;
+  function start(order: SkillOrder): Flight {
     const startedAt = now();
     const limit = AbortSignal.any([closing.signal, AbortSignal.timeout(READ_MS)]);
     const reading = inLane(order.organizationId, async () => {
       limit.throwIfAborted();
-      return order.read(remote, limit);
+      return order.read(await order.findRemote(), limit);
     });
     const done = reading.then(
       (read) => keep(order, { reading: read, readAt: startedAt, failure: null }),
-      (error: unknown) => keepFailure(order, { error, remote, isLate: limit.aborted }),
+      (error: unknown) => keepFailure(order, { error, isLate: limit.aborted }),
     );
     const flight = { startedAt, done, patience: AbortSignal.timeout(waitMs) };
     flights.set(order.key, flight);
@@ -119,11 +118,11 @@ export function createSkillShelf(parts: Parts): SkillShelf {
   /** What was read before stays, for the time being. */
   function keepFailure(
     order: SkillOrder,
-    { error, remote, isLate }: { error: unknown; remote: GitRemote; isLate: boolean },
+    { error, isLate }: { error: unknown; isLate: boolean },
   ): TakenSkills {
     const isForeign = error instanceof GitError || isLate;
     if (!closing.signal.aborted) {
-      const fields = { err: error, url: remote.url, organizationId: order.organizationId };
+      const fields = { err: error, url: order.url, organizationId: order.organizationId };
       if (isForeign) log.info(fields, 'workspace_plan.skills_unread');
       else log.error(fields, 'workspace_plan.skills_unread');
     }

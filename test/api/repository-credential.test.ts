@@ -1,6 +1,8 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Organization, startWorld, type World } from '../world/world.ts';
+import { startGitHostApi } from '../world/git-host-api.ts';
+import { type Organization, startWorld, until, type World } from '../world/world.ts';
 
 const absent = '01890000-0000-7000-8000-000000000000';
 const path = '/v1/repository-credentials';
@@ -8,7 +10,7 @@ const path = '/v1/repository-credentials';
 let world: World;
 let org: Organization;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startWorld({ environment: { REPLICA_ALLOW_PRIVATE_TARGETS: 'true' } });
   org = await world.org();
 });
 afterAll(() => world.close());
@@ -22,6 +24,7 @@ test('a credential is stored encrypted and its token never shown', async () => {
     credential: {
       id: expect.any(String),
       name: 'github',
+      kind: 'token',
       username: 'x-access-token',
       created_at: expect.any(String),
     },
@@ -84,6 +87,79 @@ describe('creating', () => {
   });
 });
 
+describe('a GitHub App', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const pem = (type: 'pkcs1' | 'pkcs8') => String(privateKey.export({ type, format: 'pem' }));
+  const app = { kind: 'github_app', name: 'app', app_id: '12345' };
+
+  test.each(['pkcs1', 'pkcs8'] as const)(
+    'is stored with its key in %s, which is never shown',
+    async (type) => {
+      const own = await world.org();
+      const private_key = pem(type);
+      const made = await own.call('POST', path, { ...app, private_key });
+      expect([made.status, made.body.credential]).toEqual([
+        201,
+        {
+          id: expect.any(String),
+          name: 'app',
+          kind: 'github_app',
+          username: '12345',
+          created_at: expect.any(String),
+        },
+      ]);
+      const row = await world.db
+        .selectFrom('repository_credential')
+        .selectAll()
+        .where('id', '=', made.body.credential.id)
+        .executeTakeFirstOrThrow();
+      expect(row.secret.includes(private_key.slice(100, 160))).toBe(false);
+    },
+  );
+
+  test.each([
+    ['no key', {}],
+    ['what is no key', { private_key: 'ghp_verySecretToken' }],
+    ['half a key', { private_key: pem('pkcs8').slice(0, 800) }],
+    ['a key of another kind', { private_key: ofKind(generateKeyPairSync('ed25519').privateKey) }],
+    [
+      'a key that is too short',
+      { private_key: ofKind(generateKeyPairSync('rsa', { modulusLength: 1_024 }).privateKey) },
+    ],
+    ['no id', { private_key: pem('pkcs8'), app_id: '' }],
+    ['an odd id', { private_key: pem('pkcs8'), app_id: 'a b' }],
+    ['another kind of app', { private_key: pem('pkcs8'), kind: 'gitlab_app' }],
+  ])('with %s is refused, and the answer repeats no secret', async (_name, body) => {
+    const answer = await org.call('POST', path, { ...app, ...body });
+    expect(answer.status).toBe(400);
+    expect(JSON.stringify(answer.body)).not.toMatch(/BEGIN|verySecret/);
+  });
+
+  test('whose installation cannot be found makes the repository say why', async () => {
+    const own = await world.org();
+    const api = await startGitHostApi({ token: 'unused' });
+    try {
+      await own.call('PUT', '/v1/organization/git-hosts/git.invalid', {
+        kind: 'github',
+        api_url: api.githubUrl,
+      });
+      const { body } = await own.call('POST', path, { ...app, private_key: pem('pkcs8') });
+      const made = await own.call('POST', '/v1/repositories', {
+        url: 'https://git.invalid/team/app',
+        credential_id: body.credential.id,
+      });
+      const at = `/v1/repositories/${made.body.repository.id}`;
+      const repository = await until(async () => {
+        const { body: read } = await own.call('GET', at);
+        return read.repository.status === 'error' && read.repository;
+      });
+      expect(repository.error).toContain('GitHub does not know the app 12345');
+    } finally {
+      await api.close();
+    }
+  });
+});
+
 describe('deleting', () => {
   test('a credential in use stays, and the sentence says who uses it', async () => {
     const own = await world.org();
@@ -126,3 +202,7 @@ describe('deleting', () => {
     expect((await org.call('DELETE', `${path}/nope`)).status).toBe(404);
   });
 });
+
+function ofKind(key: KeyObject): string {
+  return String(key.export({ type: 'pkcs8', format: 'pem' }));
+}

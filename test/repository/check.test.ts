@@ -8,6 +8,8 @@ import type { Caller } from '../../src/account/caller.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { transact } from '../../src/db/transact.ts';
 import { createGit } from '../../src/git/git.ts';
+import { createAppTokens } from '../../src/git-host/app-token.ts';
+import { createGitHostService } from '../../src/git-host/service.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { noConfiguration } from '../../src/repository/content-store.ts';
 import { createRepositoryService, type RepositoryService } from '../../src/repository/service.ts';
@@ -40,13 +42,13 @@ beforeAll(async () => {
   host = await startGitHost();
   starting.defer(() => host.close());
   const sealer = createSealer(loadKeyRing({ file: path.join(folder, 'secret.key') }));
-  const common = { newId, now: () => new Date() };
-  credentials = createRepositoryCredentialService({ ...common, sealer });
+  const common = { newId, now: () => new Date(), sealer, allowPrivateTargets: true };
+  const appTokens = createAppTokens({ ...common, hosts: createGitHostService(common) });
+  credentials = createRepositoryCredentialService({ ...common, appTokens });
   repositories = createRepositoryService({
     ...common,
     credentials,
     warmPools: createWarmPoolService({ ...common, targetSize: 1 }),
-    allowPrivateTargets: true,
   });
   everything = starting.move();
 });

@@ -6,6 +6,8 @@ import { loadConfig } from '../../src/config.ts';
 import { createEnvironmentService } from '../../src/environment/service.ts';
 import { createEnvironmentFileService } from '../../src/environment-file/service.ts';
 import { createGit } from '../../src/git/git.ts';
+import { createAppTokens } from '../../src/git-host/app-token.ts';
+import { createGitHostService } from '../../src/git-host/service.ts';
 import { createHookService } from '../../src/hook/service.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { openSealer } from '../../src/main.ts';
@@ -33,7 +35,8 @@ export async function startPlanner(world: World, settings: Settings = {}) {
   const allowPrivateTargets = true;
   const common = { newId, now, sealer, allowPrivateTargets };
   const warmPools = createWarmPoolService({ ...common, targetSize: 0 });
-  const credentials = createRepositoryCredentialService(common);
+  const appTokens = createAppTokens({ ...common, hosts: createGitHostService(common) });
+  const credentials = createRepositoryCredentialService({ ...common, appTokens });
   const repositories = createRepositoryService({ ...common, credentials, warmPools });
   const environments = createEnvironmentService({ ...common, warmPools, repositories });
   const attached = { ...common, environments, warmPools, repositories };

@@ -2,17 +2,19 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { createGithubApps, type GithubApps, isForApps } from './github-apps.ts';
 
 type Pull = { number: number; head: string; base: string; title: string; body: string; isDraft: boolean };
 // biome-ignore lint/suspicious/noExplicitAny: bodies are those that the test has sent.
 type Body = any;
 type Call = { method: string; parts: string[]; query: URLSearchParams; body: Body };
-type Answer = { status: number; body: object };
+export type Answer = { status: number; body: object };
 type Special = Answer | ((response: ServerResponse) => void);
 
 /**
  * A stand-in for the APIs of GitHub and GitLab, on the loopback address: it answers to the few calls that the service makes
- * with the fields and statuses of their published descriptions, and knows one repository, `team/app`.
+ * with the fields and statuses of their published descriptions, and knows one repository, `team/app`. GitHub Apps may be
+ * installed there; tokens that they ask for work like the one it was started with.
  */
 export type GitHostApiStandIn = {
   /** Where each of the two APIs begins. */
@@ -26,6 +28,11 @@ export type GitHostApiStandIn = {
   /** Method and path of every call so far, and what came with it. */
   calls: { line: string; authorization: string | undefined; body: Body }[];
   comments: { number: number; body: string }[];
+  /** Numbers of pull requests that are open no more. */
+  closed: Set<number>;
+  /** The commits that branches are at. */
+  commits: Map<string, string>;
+  apps: GithubApps;
   /** Answers the next call that nothing was said of yet with this instead. */
   answerNext(answer: Special): void;
   close(): Promise<void>;
@@ -36,9 +43,18 @@ export async function startGitHostApi({ token }: { token: string }): Promise<Git
   const comments: GitHostApiStandIn['comments'] = [];
   const calls: GitHostApiStandIn['calls'] = [];
   const branches = new Set<string>();
+  const closed = new Set<number>();
+  const commits = new Map<string, string>();
   const specials: Special[] = [];
+  const apps = createGithubApps();
 
-  const find = (head: unknown, base: unknown) => pulls.find((one) => one.head === head && one.base === base);
+  /** The open ones of a branch, into another one when it is named. */
+  const findAll = (head: unknown, base: unknown) =>
+    pulls.filter(
+      (one) => one.head === head && !closed.has(one.number) && (base === null || one.base === base),
+    );
+  const find = (head: unknown, base: unknown) => findAll(head, base)[0];
+  const commitOf = (branch: string) => commits.get(branch) ?? 'a'.repeat(40);
   function open(pull: Omit<Pull, 'number'>): Pull {
     const made = { ...pull, number: pulls.length + 1 };
     pulls.push(made);
@@ -52,7 +68,9 @@ export async function startGitHostApi({ token }: { token: string }): Promise<Git
   const shown = (pull: Pull) => ({
     number: pull.number,
     html_url: `https://github.example/team/app/pull/${pull.number}`,
-    state: 'open',
+    state: closed.has(pull.number) ? 'closed' : 'open',
+    head: { ref: pull.head, sha: commitOf(pull.head) },
+    updated_at: new Date().toISOString().replace(/\.\d+/, ''),
     draft: pull.isDraft,
     title: pull.title,
   });
@@ -74,8 +92,8 @@ export async function startGitHostApi({ token }: { token: string }): Promise<Git
       return { status: 201, body: shown(open({ head, base, title, body: text, isDraft: draft })) };
     }
     if (method === 'GET' && kind === 'pulls') {
-      const found = find(query.get('head')?.replace(/^team:/, ''), query.get('base'));
-      return { status: 200, body: found ? [shown(found)] : [] };
+      const found = findAll(query.get('head')?.replace(/^team:/, ''), query.get('base'));
+      return { status: 200, body: found.map(shown) };
     }
     if (method === 'POST' && kind === 'issues' && rest === 'comments') {
       if (!pulls.some((one) => one.number === Number(number))) return notFound;
@@ -90,7 +108,11 @@ export async function startGitHostApi({ token }: { token: string }): Promise<Git
     id: 5_000 + pull.number,
     iid: pull.number,
     web_url: `https://gitlab.example/team/app/-/merge_requests/${pull.number}`,
-    state: 'opened',
+    state: closed.has(pull.number) ? 'closed' : 'opened',
+    sha: commitOf(pull.head),
+    source_project_id: 3,
+    target_project_id: 3,
+    updated_at: new Date().toISOString(),
     title: pull.title,
   });
 
@@ -107,8 +129,8 @@ export async function startGitHostApi({ token }: { token: string }): Promise<Git
       return { status: 201, body: merge(open({ head, base, title, body: description, isDraft })) };
     }
     if (method === 'GET' && iid === undefined) {
-      const found = find(query.get('source_branch'), query.get('target_branch'));
-      return { status: 200, body: found ? [merge(found)] : [] };
+      const found = findAll(query.get('source_branch'), query.get('target_branch'));
+      return { status: 200, body: found.map(merge) };
     }
     const pull = pulls.find((one) => one.number === Number(iid));
     if (!pull) return { status: 404, body: { message: '404 Not found' } };
@@ -129,10 +151,16 @@ export async function startGitHostApi({ token }: { token: string }): Promise<Git
     const parts = pathname.replace(/^\/(github|gitlab)\//, '').split('/');
     const refused = { status: 401, body: { message: isGitHub ? 'Bad credentials' : '401 Unauthorized' } };
     const call = { method, parts, query, body };
-    const answer =
-      headers.authorization !== `Bearer ${token}` ? refused : isGitHub ? github(call) : gitlab(call);
-    const given = special ?? answer;
+    const given = special ?? (await answer());
     response.writeHead(given.status, { 'content-type': 'application/json' }).end(JSON.stringify(given.body));
+
+    async function answer(): Promise<Answer> {
+      const bearer = headers.authorization?.replace(/^Bearer /, '') ?? '';
+      if (isGitHub && isForApps(call)) return apps.answer(call, bearer);
+      const isKnown = bearer === token || (isGitHub && apps.isToken(bearer));
+      if (!isKnown) return refused;
+      return isGitHub ? github(call) : gitlab(call);
+    }
   }
 
   const server = createServer((request, response) => {
@@ -149,6 +177,9 @@ export async function startGitHostApi({ token }: { token: string }): Promise<Git
     pulls,
     calls,
     comments,
+    closed,
+    commits,
+    apps,
     answerNext: (answer) => void specials.push(answer),
     async close() {
       server.close();
