@@ -17,7 +17,8 @@ type Parts = {
   hookRuns: Pick<HookRunService, 'report'>;
   sandboxes: Pick<SandboxService, 'hostId' | 'make' | 'lock' | 'release'>;
   signals: { touch(topic: string): void };
-  tierSize: string;
+  /** The size of an organization's sandboxes. */
+  tierOf: (db: Db, organizationId: string) => Promise<string>;
   newId: () => string;
   now: () => Date;
 };
@@ -38,7 +39,7 @@ export const testTopic = (id: string) => `hook-test:${id}`;
 
 /** Tries hooks in sandboxes of their own, for callers who wait for the result. */
 export function createHookTestService(parts: Parts) {
-  const { environments, hooks, hookRuns, sandboxes, signals, tierSize, newId, now } = parts;
+  const { environments, hooks, hookRuns, sandboxes, signals, tierOf, newId, now } = parts;
 
   async function begin(
     db: Db,
@@ -60,7 +61,7 @@ export function createHookTestService(parts: Parts) {
       environmentId: environment.id,
       purpose: 'hook_test',
       hookTestId: id,
-      size: tierSize,
+      size: await tierOf(db, caller.organizationId),
       layers: [],
     });
     const test = await store.insertTest(db, {

@@ -7,8 +7,8 @@ import { askReconcile } from './workspaces.ts';
 
 type Parts = {
   sandboxes: Pick<SandboxService, 'hostId' | 'giveToReplica' | 'lock'>;
-  /** The size every warm workspace has. */
-  tierSize: string;
+  /** The size of a replica whose creator named none. */
+  tierOf: (db: Db, organizationId: string) => Promise<string>;
   now: () => Date;
 };
 type Wanted = { organizationId: string; environmentId: string; replicaId: string; size: string | null };
@@ -18,23 +18,27 @@ type Claim = { sandboxId: string; workspaceId: string; reason: string } | { reas
  * Takes a ready workspace for a new replica, in the transaction that makes the replica: it is taken by one replica or by
  * none. Without one the replica starts cold, and the reason says why.
  */
-export function createClaim({ sandboxes, tierSize, now }: Parts) {
+export function createClaim({ sandboxes, tierOf, now }: Parts) {
   return async function claim(db: Db, wanted: Wanted): Promise<Claim> {
     const pool = await store.selectPoolOfEnvironment(db, wanted.environmentId);
     if (!pool || pool.organization_id !== wanted.organizationId || !pool.enabled) {
       return { reason: 'The environment has no warm pool that is on.' };
     }
-    if (wanted.size !== null && wanted.size !== tierSize) {
-      return { reason: `Warm workspaces have the size ${tierSize}.` };
-    }
+    const size = wanted.size ?? (await tierOf(db, wanted.organizationId));
     const { generation } = pool;
     for (;;) {
       const found = await store.lockReadyWorkspace(db, {
         poolId: pool.id,
         generation,
+        size,
         hostId: sandboxes.hostId,
       });
-      if (!found?.sandbox_id) return { reason: 'No warm workspace was ready.' };
+      if (!found?.sandbox_id) {
+        const isOther = isOfAnotherSize(pool, size);
+        return {
+          reason: isOther ? `Warm workspaces have the size ${pool.size}.` : 'No warm workspace was ready.',
+        };
+      }
       const sandbox = await sandboxes.lock(db, found.sandbox_id);
       if (!sandbox || sandbox.removing_at) {
         await store.updateWorkspace(db, found.id, { status: 'expired', updated_at: now() });
@@ -59,14 +63,16 @@ export function createClaim({ sandboxes, tierSize, now }: Parts) {
   };
 }
 
-type LayerParts = { db: Db; sandboxes: Pick<SandboxService, 'hostId' | 'hasLayer'>; tierSize: string };
+type LayerParts = { db: Db; sandboxes: Pick<SandboxService, 'hostId' | 'hasLayer'> };
 
 /** Finds the snapshot from which a replica starts when no workspace is ready. */
-export function createFindLayer({ db, sandboxes, tierSize }: LayerParts) {
+export function createFindLayer({ db, sandboxes }: LayerParts) {
   return async function findLayer(wanted: { environmentId: string | null; size: string }) {
     const none = { layers: [], builtBy: null };
-    if (!wanted.environmentId || wanted.size !== tierSize) return { ...none, reason: '' };
+    if (!wanted.environmentId) return { ...none, reason: '' };
     const pool = await store.selectPoolOfEnvironment(db, wanted.environmentId);
+    // What is on the disk of a snapshot may be too much for that of another size.
+    if (pool && isOfAnotherSize(pool, wanted.size)) return { ...none, reason: '' };
     const layer =
       pool?.enabled &&
       (await selectLayer(db, {
@@ -79,4 +85,9 @@ export function createFindLayer({ db, sandboxes, tierSize }: LayerParts) {
     }
     return { layers: [layer.id], builtBy: layer.built_by, reason: 'The snapshot of the warm pool was used.' };
   };
+}
+
+/** A pool in which nothing was begun yet has no size. */
+function isOfAnotherSize(pool: store.PoolRow, size: string): boolean {
+  return pool.size !== null && pool.size !== size;
 }

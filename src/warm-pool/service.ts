@@ -45,6 +45,11 @@ export function createWarmPoolService({ newId, now, targetSize }: Parts) {
     await store.bumpOfRepository(db, repositoryId, now());
   }
 
+  /** Notes that warm workspaces of the organization are to have another size. */
+  async function resize(db: Db, organizationId: string, size: string): Promise<void> {
+    await store.resizeOfOrganization(db, { organizationId, size, at: now() });
+  }
+
   /** The pool of an environment, null when it never had one. */
   async function read(db: Db, environment: Pick<Environment, 'id'>): Promise<WarmPool | null> {
     const row = await store.selectCounted(db, environment.id);
@@ -74,5 +79,5 @@ export function createWarmPoolService({ newId, now, targetSize }: Parts) {
     };
   }
 
-  return { create, bump, bumpIfChanged, bumpRepository, read, setEnabled };
+  return { create, bump, bumpIfChanged, bumpRepository, resize, read, setEnabled };
 }

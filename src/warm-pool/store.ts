@@ -63,6 +63,15 @@ export function bumpOfOrganization(db: Db, organizationId: string, at: Date): Pr
   return bump(db, at, sql`warm_pool.organization_id = ${organizationId}`);
 }
 
+/** Workspaces get another size: those of the present generation have the old one. */
+export async function resizeOfOrganization(
+  db: Db,
+  { organizationId, size, at }: { organizationId: string; size: string; at: Date },
+): Promise<void> {
+  const condition = sql`warm_pool.organization_id = ${organizationId} and warm_pool.size <> ${size}`;
+  await bump(db, at, condition, sql`, size = ${size}`);
+}
+
 /** The pools of every environment that is bound to the repository, by itself or in a set. */
 export function bumpOfRepository(db: Db, repositoryId: string, at: Date): Promise<void> {
   return bump(
@@ -79,10 +88,10 @@ export function bumpOfRepository(db: Db, repositoryId: string, at: Date): Promis
 }
 
 /** Takes the locks in the order of ids, so that two changes of overlapping pools wait instead of deadlocking. */
-async function bump(db: Db, at: Date, condition: ReturnType<typeof sql>): Promise<void> {
+async function bump(db: Db, at: Date, condition: ReturnType<typeof sql>, besides = sql``): Promise<void> {
   await sql`
     with held as materialized (select id from warm_pool where ${condition} order by id for update)
-    update warm_pool set generation = generation + 1, updated_at = ${at}
+    update warm_pool set generation = generation + 1, updated_at = ${at}${besides}
       from held where warm_pool.id = held.id`.execute(db);
 }
 

@@ -11,6 +11,8 @@ export type SweepParts = {
   workspaces: WarmWorkspaceService;
   sandboxes: SandboxService;
   targetSize: number;
+  /** The size of workspaces of organizations that have set none. */
+  defaultSize: string;
   /** How long a workspace may stand still on its way before it is looked after. */
   stallMs: number;
   now: () => Date;
@@ -20,14 +22,15 @@ export type SweepParts = {
 const BUILD_LIMIT_MS = 2 * 3_600_000;
 const ANSWER_LIMIT_MS = 2_000;
 
-export function createWarmPoolSweep({ db, workspaces, sandboxes, targetSize, stallMs, now }: SweepParts) {
+export function createWarmPoolSweep(parts: SweepParts) {
+  const { db, workspaces, sandboxes, targetSize, defaultSize, stallMs, now } = parts;
   const { hostId } = sandboxes;
 
   /** One look at all pools: what is missing is begun, what stands still is ended, old snapshots go. */
   async function reconcile(): Promise<void> {
     const before = new Date(now().getTime() - stallMs);
     const outcomes = [
-      await each(await store.selectUnsettledPools(db, { targetSize, hostId }), (poolId) =>
+      await each(await store.selectUnsettledPools(db, { targetSize, defaultSize, hostId }), (poolId) =>
         transact(db, (tx) => workspaces.reconcile(tx, poolId)),
       ),
       await each(await store.selectStalledWorkspaces(db, { hostId, before }), lookAfter),

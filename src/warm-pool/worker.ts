@@ -142,6 +142,7 @@ export function createWarmPoolWorker(parts: Parts) {
       await store.updateWorkspace(tx, held.id, { layer_id: layerId });
       const placed = await workspaces.place(tx, held, {
         environmentId: sandbox.environment_id,
+        size: sandbox.size,
         layers: [layerId],
       });
       await sandboxes.release(tx, sandbox.id);

@@ -19,10 +19,10 @@ const isWithinReach = (hostId: string) => sql<boolean>`(
      where runtime_host.id = warm_pool_workspace.host_id
        and runtime_host.seen_at > now() - make_interval(secs => ${HOST_SILENCE_SECONDS})))`;
 
-/** Pools of which something may have to be begun or let go. */
+/** Pools of which something may have to be begun or let go, or whose workspaces have a size that is not the tier. */
 export async function selectUnsettledPools(
   db: Db,
-  wanted: { targetSize: number; hostId: string },
+  wanted: { targetSize: number; defaultSize: string; hostId: string },
 ): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select warm_pool.id
@@ -39,6 +39,9 @@ export async function selectUnsettledPools(
             and (counted.fresh <> ${wanted.targetSize} or counted.present <> ${wanted.targetSize}))
         or ((not enabled or ${wanted.targetSize} = 0) and counted.present > 0)
         or counted.lost > 0
+        or (enabled and ${wanted.targetSize} > 0
+            and warm_pool.size <> coalesce(
+              (select size from sandbox_tier where organization_id = warm_pool.organization_id), ${wanted.defaultSize}))
      order by warm_pool.updated_at desc
      limit 200`.execute(db);
   return rows.map(({ id }) => id);
@@ -179,10 +182,13 @@ export async function noteProgress(db: Db, id: string, at: Date): Promise<void> 
     .execute();
 }
 
-/** A ready workspace of the pool, of the present generation if there is one; nobody else can take it meanwhile. */
+/**
+ * A ready workspace of the pool and the size, of the present generation if there is one; nobody else can take it
+ * meanwhile. Older ones may have another size than the pool has by now.
+ */
 export function lockReadyWorkspace(
   db: Db,
-  wanted: { poolId: string; generation: number; hostId: string },
+  wanted: { poolId: string; generation: number; size: string; hostId: string },
 ): Promise<WorkspaceRow | undefined> {
   return db
     .selectFrom('warm_pool_workspace')
@@ -191,6 +197,12 @@ export function lockReadyWorkspace(
     .where('status', '=', 'ready')
     .where('host_id', '=', wanted.hostId)
     .where('sandbox_id', 'is not', null)
+    .where(
+      sql<boolean>`not exists (select from sandbox
+        where sandbox.warm_workspace_id = warm_pool_workspace.id
+          and sandbox.id::text = warm_pool_workspace.sandbox_id
+          and sandbox.size <> ${wanted.size})`,
+    )
     .orderBy(sql`generation = ${wanted.generation}`, 'desc')
     .orderBy('generation', 'desc')
     .orderBy('created_at')

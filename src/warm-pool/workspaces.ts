@@ -18,10 +18,13 @@ type Parts = {
   hookRuns: Pick<HookRunService, 'report'>;
   signals: { touch(topic: string): void };
   targetSize: number;
-  tierSize: string;
+  /** The size of an organization's workspaces. */
+  tierOf: (db: Db, organizationId: string) => Promise<string>;
   newId: () => string;
   now: () => Date;
 };
+
+type SizedPool = store.PoolRow & { size: string };
 
 export type { WorkspaceRow } from './workspace-store.ts';
 export type WarmWorkspaceService = ReturnType<typeof createWarmWorkspaceService>;
@@ -38,13 +41,14 @@ const KEPT_ENDED = 20;
 
 /** Moves warm workspaces through their states; the worker beside it does what the states ask for. */
 export function createWarmWorkspaceService(parts: Parts) {
-  const { sandboxes, hookRuns, signals, targetSize, tierSize, newId, now } = parts;
+  const { sandboxes, hookRuns, signals, targetSize, tierOf, newId, now } = parts;
   const { hostId } = sandboxes;
 
   /** Brings one pool closer to what it shall be. */
   async function reconcile(db: Db, poolId: string): Promise<void> {
-    const pool = await store.lockPool(db, poolId);
-    if (!pool) return;
+    const held = await store.lockPool(db, poolId);
+    if (!held) return;
+    const pool = await fitToTier(db, held);
     for (const lost of await store.selectLostWorkspaces(db, { poolId, hostId })) await forget(db, lost.id);
     const workspaces = await store.selectOpenWorkspaces(db, { poolId, hostId });
     const layer = await selectLayer(db, { poolId, generation: pool.generation, hostId });
@@ -68,7 +72,16 @@ export function createWarmWorkspaceService(parts: Parts) {
     await store.trimWorkspaces(db, pool, KEPT_ENDED);
   }
 
-  async function begin(db: Db, pool: store.PoolRow, layer: LayerRow | null): Promise<void> {
+  /** Workspaces of one generation have one size, so another tier begins another generation. The pool is held. */
+  async function fitToTier(db: Db, pool: store.PoolRow): Promise<SizedPool> {
+    const size = await tierOf(db, pool.organization_id);
+    if (pool.size === size) return { ...pool, size };
+    const generation = pool.generation + (pool.size === null ? 0 : 1);
+    await store.updatePool(db, pool.id, { size, generation, updated_at: now() });
+    return { ...pool, size, generation };
+  }
+
+  async function begin(db: Db, pool: SizedPool, layer: LayerRow | null): Promise<void> {
     const at = now();
     const workspace = await store.insertWorkspace(db, {
       id: newId(),
@@ -82,7 +95,11 @@ export function createWarmWorkspaceService(parts: Parts) {
       created_at: at,
       updated_at: at,
     });
-    await place(db, workspace, { environmentId: pool.environment_id, layers: layer ? [layer.id] : [] });
+    await place(db, workspace, {
+      environmentId: pool.environment_id,
+      size: pool.size,
+      layers: layer ? [layer.id] : [],
+    });
     await owe(db, workspace);
   }
 
@@ -90,15 +107,13 @@ export function createWarmWorkspaceService(parts: Parts) {
   async function place(
     db: Db,
     workspace: store.WorkspaceRow,
-    from: { environmentId: string | null; layers: string[] },
+    like: { environmentId: string | null; size: string; layers: string[] },
   ): Promise<SandboxRow> {
     const sandbox = await sandboxes.make(db, {
       organizationId: workspace.organization_id,
-      environmentId: from.environmentId,
       purpose: 'warm_pool',
       warmWorkspaceId: workspace.id,
-      size: tierSize,
-      layers: from.layers,
+      ...like,
     });
     await store.updateWorkspace(db, workspace.id, { sandbox_id: sandbox.id });
     return sandbox;

@@ -21,7 +21,8 @@ import { createDatabase } from '../world/database.ts';
 
 const log = pino({ level: 'silent' });
 const now = () => new Date();
-const tierSize = 'small';
+const size = 'small';
+const tierOf = async () => size;
 const at = now();
 const stamps = { created_at: at, updated_at: at };
 
@@ -40,7 +41,7 @@ const workspaces = createWarmWorkspaceService({
   hookRuns: createHookRunService({ now }),
   signals: { touch() {} },
   targetSize: 1,
-  tierSize,
+  tierOf,
   newId,
   now,
 });
@@ -93,7 +94,7 @@ beforeEach(async () => {
     environmentId,
     purpose: 'warm_pool',
     warmWorkspaceId: workspaceId,
-    size: tierSize,
+    size,
     layers: [],
   });
   await db
@@ -155,7 +156,7 @@ test('a ready workspace is claimed although a report of its engine is just being
     .execute();
   const taking = await open((tx) => take(tx, [started]));
   const replicaId = await insertReplica(db, { organizationId, state: 'preparing' });
-  const claim = createClaim({ sandboxes, tierSize, now });
+  const claim = createClaim({ sandboxes, tierOf, now });
   const claiming = transact(db, (tx) => claim(tx, { organizationId, environmentId, replicaId, size: null }));
   await untilSomebodyWaits();
   await taking.commit();
