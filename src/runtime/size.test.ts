@@ -19,8 +19,10 @@ describe('limitsOf', () => {
     for (const [index, sentence] of sentences.entries()) expect(scaled[index]).toMatch(sentence);
   });
 
-  test('disk and processes keep what the size promises', () => {
-    const { limits } = limitsOf('large', { cpus: 1, memoryMiB: 1024 });
-    expect(limits).toMatchObject({ diskMiB: 32_768, processes: 8192 });
+  test.each([
+    ['small', { diskMiB: 20_480, processes: 4096 }],
+    ['large', { diskMiB: 32_768, processes: 8192 }],
+  ] as const)('%s keeps the disk and the processes that it promises', (size, expected) => {
+    expect(limitsOf(size, { cpus: 1, memoryMiB: 1024 }).limits).toMatchObject(expected);
   });
 });

@@ -151,11 +151,13 @@ describe('history', () => {
     expect(row.state).toBe(next);
   });
 
-  test('has an older name', async () => {
+  test('has an older name, which is deprecated', async () => {
     const path = await replica();
     await say(path, await openChat(path, 'claude'), [1, 2]);
     const [old, current] = [await org.call('GET', `${path}/read`), await org.call('GET', `${path}/history`)];
     expect(old.body).toEqual(current.body);
+    expect(old.headers.get('deprecation')).toMatch(/^@\d+$/);
+    expect(current.headers.get('deprecation')).toBeNull();
   });
 
   test("is nobody else's to read", async () => {

@@ -106,7 +106,7 @@ async function statesOf(path: string, chatId: string): Promise<string[]> {
     .select(['text', 'state'])
     .where('replica_id', '=', path.split('/')[3] ?? '')
     .where('chat_id', '=', chatId)
-    .orderBy('position')
+    .orderBy('id')
     .execute();
   return rows.map(({ text, state }) => `${text}: ${state}`);
 }

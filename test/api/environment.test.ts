@@ -34,14 +34,15 @@ async function createSet(repositoryId: string): Promise<string> {
   return made.body.repository_set.id;
 }
 
-/** Automations have no operations yet; what they mean for an environment is a row. */
-async function useByAutomation(environmentId: string): Promise<void> {
-  const at = new Date();
-  const row = { id: newId(), organization_id: org.id, environment_id: environmentId, name: 'nightly' };
-  await world.db
-    .insertInto('automation')
-    .values({ ...row, created_at: at, updated_at: at })
-    .execute();
+async function useByAutomation(environmentId: string): Promise<string> {
+  const made = await org.call('POST', '/v1/automations', {
+    name: 'nightly',
+    prompt: 'Say hello.',
+    environment_id: environmentId,
+    triggers: [{ type: 'custom' }],
+  });
+  expect(made.status).toBe(201);
+  return made.body.automation.id;
 }
 
 describe('the Global environment', () => {
@@ -280,13 +281,15 @@ describe('environments', () => {
 
   test('one that an automation uses cannot be deleted', async () => {
     const { id } = await createEnvironment();
-    await useByAutomation(id);
+    const automationId = await useByAutomation(id);
     const deleted = await org.call('DELETE', `/v1/environments/${id}`);
     expect([deleted.status, deleted.headers.get('x-service-error-code')]).toEqual([
       409,
       'environment_in_use',
     ]);
     expect((await org.call('GET', `/v1/environments/${id}`)).status).toBe(200);
+    await org.call('DELETE', `/v1/automations/${automationId}`);
+    expect((await org.call('DELETE', `/v1/environments/${id}`)).status).toBe(200);
   });
 
   test('DELETE removes it with everything attached; a second one is 404', async () => {

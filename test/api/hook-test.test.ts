@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { lockOpenTest } from '../../src/hook-test/store.ts';
-import { createFakeDriver, type FakeDriver } from '../../src/runtime/fake/driver.ts';
+import type { FakeDriver } from '../../src/runtime/fake/driver.ts';
 import { lockSandbox } from '../../src/sandbox/store.ts';
-import { type Organization, startWorld, until, type World } from '../world/world.ts';
+import { startFakeWorld } from '../world/fake-world.ts';
+import { type Organization, until, type World } from '../world/world.ts';
 
 /** Where a driver keeps its things, which is nothing for tenants. */
 const HOST_PATH = '/var/lib/somewhere/sandboxes';
@@ -13,14 +14,7 @@ let driver: FakeDriver;
 let org: Organization;
 let at: string;
 beforeAll(async () => {
-  world = await startWorld({
-    replaced: {
-      openDriver: async ({ gatewayFolder }) => {
-        driver = createFakeDriver({ gatewayFolder });
-        return driver;
-      },
-    },
-  });
+  ({ world, driver } = await startFakeWorld());
 });
 beforeEach(async () => {
   org = await world.org();
@@ -77,4 +71,80 @@ test('whoever ends a test waits for its sandbox before holding the test', async 
     expect(await lockOpenTest(tx, open?.id ?? '')).toBeDefined();
   });
   await until(async () => (await testsOf())[0]?.status === 'cancelled');
+});
+
+type Seen = { event: string; data: Record<string, unknown> };
+
+/** The events of a test up to its end. */
+async function follow(path: string, body: object): Promise<Seen[]> {
+  const seen: Seen[] = [];
+  for await (const frame of await org.stream('POST', `${at}${path}`, { body })) {
+    if ('event' in frame) seen.push(frame as Seen);
+  }
+  return seen;
+}
+
+const names = (seen: Seen[]) => seen.map(({ event }) => event);
+const warmHook = async () => (await org.call('GET', `${at}/warm-hooks`)).body.warm_hook;
+const warmStream = '/warm-hooks/save-test/stream';
+
+test('a warm hook that is tried as it is saved is in the last event, with how it ended', async () => {
+  const seen = await follow(warmStream, { content: 'make' });
+  expect(new Set(names(seen))).toEqual(new Set(['progress', 'output', 'complete']));
+  expect(seen[0]).toMatchObject({
+    event: 'progress',
+    data: { status: expect.any(String), message: expect.any(String) },
+  });
+  expect(seen.at(-1)).toMatchObject({
+    event: 'complete',
+    data: {
+      exit_code: 0,
+      timed_out: false,
+      warm_hook: { content: 'make', version: 1, is_active: true },
+    },
+  });
+  expect(await warmHook()).toEqual(seen.at(-1)?.data.warm_hook);
+});
+
+test('a warm hook that fails is saved all the same, unless the caller wants it only when it succeeds', async () => {
+  const failing = await follow(warmStream, { content: 'exit 3', persist: 'on_success' });
+  expect(failing.at(-1)?.data).toEqual({ exit_code: 3, timed_out: false, warm_hook: null });
+  expect(await warmHook()).toBeNull();
+  const kept = await follow(warmStream, { content: 'exit 3' });
+  expect(kept.at(-1)?.data).toMatchObject({ exit_code: 3, warm_hook: { content: 'exit 3' } });
+  const answered = await org.call('POST', `${at}/warm-hooks/save-test`, { content: 'exit 4' });
+  expect(answered.body).toMatchObject({ warm_hook: { content: 'exit 4' }, test: { exit_code: 4 } });
+  expect((await warmHook()).content).toBe('exit 4');
+});
+
+test('a hook that is only tried is not saved, whichever way it is tried', async () => {
+  const tried = await org.call('POST', `${at}/warm-hooks/test`, { content: 'make' });
+  expect(tried.body).toEqual({ test: { exit_code: 0, output: 'fake: make\n', timed_out: false } });
+  const streamed = await follow(warmStream, { content: 'make', mode: 'test_only' });
+  expect(streamed.at(-1)).toEqual(
+    expect.objectContaining({ event: 'complete', data: { exit_code: 0, timed_out: false } }),
+  );
+  const start = await follow('/start-hooks/test/stream', { content: 'exit 2' });
+  expect(start.find(({ event }) => event === 'output')?.data).toEqual({ output: 'fake: exit 2\n' });
+  expect(start.at(-1)?.data).toEqual({ exit_code: 2, timed_out: false });
+  expect(await warmHook()).toBeNull();
+  expect((await org.call('GET', `${at}/start-hooks`)).body.start_hook).toBeNull();
+});
+
+test.each(['/start-hooks/test/stream', warmStream])(
+  'a test at %s whose sandbox cannot be made ends with an error',
+  async (path) => {
+    driver.failNext('create', new Error('no luck'));
+    const seen = await follow(path, { content: 'make' });
+    expect(seen[0]?.event).toBe('progress');
+    expect(seen.at(-1)).toMatchObject({
+      event: 'error',
+      data: { message: expect.stringContaining('could not be started') },
+    });
+  },
+);
+
+test('another mode is refused', async () => {
+  const refused = await org.call('POST', `${at}${warmStream}`, { content: 'make', mode: 'save' });
+  expect(refused.status).toBe(400);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createFakeDriver, type FakeDriver } from '../../src/runtime/fake/driver.ts';
-import { type Organization, startWorld, until, type World } from '../world/world.ts';
+import type { FakeDriver } from '../../src/runtime/fake/driver.ts';
+import { startFakeWorld } from '../world/fake-world.ts';
+import { type Organization, until, type World } from '../world/world.ts';
 
 let world: World;
 let driver: FakeDriver;
@@ -8,14 +9,7 @@ let org: Organization;
 let environment_id: string;
 
 beforeAll(async () => {
-  world = await startWorld({
-    replaced: {
-      openDriver: async ({ gatewayFolder }) => {
-        driver = createFakeDriver({ gatewayFolder });
-        return driver;
-      },
-    },
-  });
+  ({ world, driver } = await startFakeWorld());
   org = await world.org();
   environment_id = (await org.call('POST', '/v1/environments', { name: 'e' })).body.environment.id;
 });

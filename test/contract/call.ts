@@ -37,9 +37,8 @@ export function operationOf(name: OperationName): Operation {
 
 /** Who may call an operation. One that looks at a credential though anyone may come takes the secret of a sandbox. */
 export function callersOf(name: OperationName): readonly [Who, ...Who[]] {
-  const { access, errors = [] } = operationOf(name);
-  const isForEngines = access === 'anyone' && errors.includes('unauthenticated');
-  return isForEngines ? ['engine'] : allowed[access];
+  const { access, credential } = operationOf(name);
+  return credential === 'engine' ? ['engine'] : allowed[access];
 }
 
 export function usualCaller(name: OperationName): Who {

@@ -8,6 +8,7 @@ const secret = "'\\x00'";
 
 /** The columns that a row of each table needs, `i` being its number. */
 const columns = {
+  automation: { name: "'a' || i", ...at },
   environment: { name: "'e' || i", ...at },
   environment_variable: { key: "'K' || i", value: secret, ...at },
   environment_file: { name: "'f'", path: "'~/f' || i", content: secret, ...at },

@@ -62,6 +62,12 @@ export async function makeFixture(stage: Stage) {
     insideId,
     ...(await makeReplica(stage, org.id)),
     ...(await makeWarmWorkspace(stage, org, plainEnvironmentId)),
+    automationId: await make('/v1/automations', {
+      name: 'nightly',
+      prompt: 'Say hello.',
+      environment_id: plainEnvironmentId,
+      triggers: [{ type: 'cron', config: { schedule: '0 0 1 1 *' } }],
+    }),
     liveReplica: once(() => makeLiveReplica(make, plainEnvironmentId)),
     variableId: await inEnvironment('variables', { key: 'COLOR', value: 'blue' }),
     fileId: await inEnvironment('files', { name: 'notes', path: '~/notes.md', content: '# Notes' }),

@@ -28,7 +28,8 @@ export type Schema = {
 };
 
 type Parameter = { name: string; in: 'path' | 'query' | 'header'; required?: boolean; schema: Schema };
-type Content = { content: { 'application/json': { schema: Schema } } };
+/** Bytes of any type have no schema. */
+type Content = { content: { 'application/json'?: { schema: Schema } } };
 type AnyContent = { content: Record<string, { schema: Schema }> };
 type Described = {
   security: Record<string, string[]>[];
@@ -52,7 +53,8 @@ export function describedOf(name: OperationName): Described {
 
 export function bodySchema(name: OperationName): Schema | null {
   const body = describedOf(name).requestBody;
-  return body ? resolve(body.content['application/json'].schema) : null;
+  const schema = body?.content['application/json']?.schema;
+  return schema ? resolve(schema) : null;
 }
 
 export function parametersOf(name: OperationName, place: Parameter['in']): Parameter[] {

@@ -134,3 +134,38 @@ async function insertHookRun(db: Db, { organizationId, replicaId }: Owner): Prom
     .execute();
   await db.insertInto('hook_output').values({ hook_run_id: id, seq: 1, text: 'all:\n' }).execute();
 }
+
+/** A delivery of an event of the fixture's replica, after one attempt; what is pending is not due for long. */
+export async function insertDelivery(
+  { stage, org, replicaId }: { stage: Stage; org: { id: string }; replicaId: string },
+  state: 'pending' | 'delivered' | 'failed',
+): Promise<string> {
+  const { db } = stage.world;
+  const [id, eventId, at] = [newId(), newId(), new Date()];
+  const of = { organization_id: org.id, replica_id: replicaId, created_at: at };
+  await db
+    .insertInto('webhook_event')
+    .values({ ...of, id: eventId, type: 'replica.ready', body: '{}' })
+    .execute();
+  const { origin } = new URL(stage.receiverUrl);
+  const due = state === 'pending' ? { due_at: '2100-01-01' } : { due_at: at, finished_at: at };
+  await db
+    .insertInto('webhook_delivery')
+    .values({
+      ...of,
+      ...due,
+      id,
+      webhook_event_id: eventId,
+      url: stage.receiverUrl,
+      origin,
+      state,
+      attempts: 1,
+    })
+    .execute();
+  const status = state === 'delivered' ? 200 : 503;
+  await db
+    .insertInto('webhook_attempt')
+    .values({ webhook_delivery_id: id, number: 1, started_at: at, duration_ms: 12, status })
+    .execute();
+  return id;
+}

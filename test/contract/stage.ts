@@ -2,6 +2,7 @@ import { symlink } from 'node:fs/promises';
 import { newId } from '../../src/lib/ids.ts';
 import { createFakeDriver, type FakeDriver } from '../../src/runtime/fake/driver.ts';
 import { loadHostId } from '../../src/sandbox/host.ts';
+import { webhookTimes } from '../../src/webhook/times.ts';
 import { type GitHost, startGitHost } from '../world/git-host.ts';
 import { startSkillCatalog } from '../world/skill-catalog.ts';
 import { startWorld, until, type World } from '../world/world.ts';
@@ -19,6 +20,8 @@ export type Stage = {
   hostId: string;
   /** Another host, which is there and does nothing: what is on it stays as it is. */
   quietHostId: string;
+  /** Where webhooks may be sent. */
+  receiverUrl: string;
   /** URL of a repository that nobody has named before; all of them have the same content. */
   repositoryUrl(): Promise<string>;
   /** A text that no other call has got. */
@@ -39,12 +42,15 @@ export async function startStage(
   const catalog = await startSkillCatalog({
     'api/search': (response) => response.end(JSON.stringify({ skills: [catalogSkill] })),
     [catalogAway]: (response) => response.destroy(),
+    hooks: (response) => response.end(),
   });
   starting.defer(() => catalog.close());
   let driver: FakeDriver | null = null;
   const world = await startWorld({
     databaseUrl,
     replaced: {
+      // What is sent to addresses that do not exist comes to its end soon.
+      webhookTimes: { ...webhookTimes, backOffMs: [1, 1, 1] },
       openDriver: async ({ gatewayFolder }) => {
         driver = createFakeDriver({ gatewayFolder });
         return driver;
@@ -72,6 +78,7 @@ export async function startStage(
     driver,
     hostId,
     quietHostId,
+    receiverUrl: new URL('/hooks', catalog.url).href,
     unique,
     settle: () => until(async () => !(await isBusy(world.pool, hostId)), { intervalMs: 5 }).then(() => {}),
     repositoryUrl: () => linkRepository(git, unique('repository')),

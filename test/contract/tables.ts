@@ -21,7 +21,7 @@ export async function countRows(pool: pg.Pool): Promise<Record<string, number>> 
   return Object.fromEntries(rows.map(({ name, value }) => [name, Number(value)]));
 }
 
-/** Whether anything is on its way that will be stored: a job, a replica between two states, a turn, a test, an end. */
+/** Whether anything is on its way that will be stored: a job, a replica between two states, a turn, a test, a delivery, an end. */
 export async function isBusy(pool: pg.Pool, hostId: string): Promise<boolean> {
   const { rows } = await pool.query<{ busy: boolean }>(BUSY, [hostId]);
   return rows[0]?.busy ?? true;
@@ -32,8 +32,13 @@ const BUSY = `
       or exists (select from replica where host_id = $1
            and state in ('preparing', 'falling_asleep', 'waking', 'archiving', 'deleting'))
       or exists (select from message join replica on replica.id = message.replica_id
-          where host_id = $1 and sandbox_id is not null and message.state in ('queued', 'running'))
+          where host_id = $1 and sandbox_id is not null
+            and (message.state = 'running' or message.state = 'queued'
+              -- What a budget holds up waits without end.
+              and replica.model_budget_micros is null
+              and not exists (select from model_budget where organization_id = replica.organization_id)))
       or exists (select from hook_test where status in ('waiting', 'preparing', 'running'))
+      or exists (select from webhook_delivery where state = 'pending' and due_at < now() + interval '1 minute')
       or exists (select from sandbox where host_id = $1 and removing_at is not null) as busy`;
 
 type Table = { name: string; isWrittenInBackground: boolean };

@@ -117,6 +117,7 @@ describe("another organization's ids in the body", () => {
 
   test('are looked for in every field that takes an id', () => {
     expect(fields.map(({ name, field }) => `${name} ${field}`).sort()).toEqual([
+      'createAutomation environment_id',
       'createEnvironment repository_id',
       'createEnvironment repository_set_id',
       'createReplica environment_id',
@@ -127,6 +128,7 @@ describe("another organization's ids in the body", () => {
       'reorderQueue messageId',
       'sendMessage chat_id',
       'sendMessage senderUserId',
+      'updateAutomation environment_id',
       'updateEnvironment repository_id',
       'updateEnvironment repository_set_id',
       'updateRepository credential_id',

@@ -45,7 +45,8 @@ export async function startGitHost(): Promise<GitHost> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://host');
     requests.push(`${request.method} ${url.pathname}${url.search}`);
-    const name = decodeURIComponent(url.pathname).split('/')[1] ?? '';
+    const path = decodeURIComponent(url.pathname);
+    const name = [...auth.keys(), ...redirects.keys()].find((one) => path.startsWith(`/${one}/`)) ?? '';
     const target = redirects.get(name);
     const expected = auth.get(name);
     if (target !== undefined) {

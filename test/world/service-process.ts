@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from '../../src/db/embedded/start.ts';
 import { removeSandboxes } from './remove-sandboxes.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
-const program = path.join(root, 'src/cli/main.ts');
+const replicaProgram = path.join(root, 'src/cli/main.ts');
 
 export type Bootstrap = {
   base_url: string;
@@ -25,8 +25,10 @@ export class ServiceFolder {
   readonly environment: Record<string, string>;
   readonly baseUrl: string;
   readonly #children = new Set<ChildProcess>();
+  readonly #program: string;
 
-  private constructor(port: number, environment: Record<string, string>) {
+  private constructor(port: number, environment: Record<string, string>, program: string) {
+    this.#program = program;
     this.baseUrl = `http://127.0.0.1:${port}`;
     this.environment = {
       ...(process.env as Record<string, string>),
@@ -41,8 +43,12 @@ export class ServiceFolder {
     };
   }
 
-  static async create(environment: Record<string, string> = {}): Promise<ServiceFolder> {
-    return new ServiceFolder(await freePort(), environment);
+  /** `program` is one that serves as `replica` does, but with parts that tests bring along. */
+  static async create(
+    environment: Record<string, string> = {},
+    program = replicaProgram,
+  ): Promise<ServiceFolder> {
+    return new ServiceFolder(await freePort(), environment, program);
   }
 
   /** Starts `replica serve` and waits until it is ready. */
@@ -92,7 +98,7 @@ export class ServiceFolder {
   }
 
   #spawn(args: string[]): ChildProcess {
-    const child = spawn(process.execPath, [program, ...args], {
+    const child = spawn(process.execPath, [this.#program, ...args], {
       cwd: root,
       env: this.environment,
       stdio: ['pipe', 'pipe', 'pipe'],

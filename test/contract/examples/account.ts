@@ -1,6 +1,7 @@
 import type { accountOperations } from '../../../src/contract/account.ts';
 import type { codingAgentOperations } from '../../../src/contract/coding-agent.ts';
 import type { modelUsageOperations } from '../../../src/contract/model-usage.ts';
+import type { sandboxTierOperations } from '../../../src/contract/sandbox-tier.ts';
 import type { usageOperations } from '../../../src/contract/usage.ts';
 import type { Examples } from '../example.ts';
 import type { Fixture } from '../fixture.ts';
@@ -8,7 +9,8 @@ import type { Fixture } from '../fixture.ts';
 type Accounts = typeof accountOperations &
   typeof codingAgentOperations &
   typeof usageOperations &
-  typeof modelUsageOperations;
+  typeof modelUsageOperations &
+  typeof sandboxTierOperations;
 
 const invitation = (f: Fixture) => ({
   email: `${f.stage.unique('invited')}@example.com`,
@@ -28,6 +30,8 @@ export const accountExamples: Examples<Accounts> = {
   getModelBudget: () => ({}),
   setModelBudget: () => ({ body: { monthly_usd: 100 } }),
   deleteModelBudget: () => ({}),
+  getSandboxTier: () => ({}),
+  setSandboxTier: () => ({ body: { size: 'large' } }),
   deleteCodingAgent: () => ({ params: { agent: 'claude' } }),
 
   getUsage: () => ({ query: { start: '2026-07-01', end: '2026-08-01T00:00:00Z', group_by: 'replica' } }),

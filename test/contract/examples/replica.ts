@@ -34,7 +34,7 @@ export const replicaExamples: Examples<Replicas> = {
         preferences: { keep_open_on_pr_merge: true },
         note: 'kept as it is',
       },
-      webhook_url: { url: 'https://hooks.example/replica', secret: 'secret' },
+      webhook_url: { url: f.stage.receiverUrl, secret: 'secret' },
       size: 'small',
     },
   }),

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { egressOperations } from '../../../src/contract/egress.ts';
 import type { environmentOperations } from '../../../src/contract/environment.ts';
-import { newId } from '../../../src/lib/ids.ts';
 import type { Fixture } from '../fixture.ts';
 import { inFullOrganization, ownEnvironment } from '../full.ts';
 import type { Refusals } from '../refusal.ts';
@@ -29,20 +28,14 @@ export const environmentRefusals: Refusals<typeof environmentOperations & typeof
   },
 };
 
-/** An environment that an automation uses; there is no operation yet that makes one. */
+/** An environment that an automation uses. */
 async function automated(f: Fixture): Promise<{ environmentId: string }> {
   const { environmentId } = await ownEnvironment(f);
-  const at = new Date();
-  await f.stage.world.db
-    .insertInto('automation')
-    .values({
-      id: newId(),
-      organization_id: f.org.id,
-      environment_id: environmentId,
-      name: 'nightly',
-      created_at: at,
-      updated_at: at,
-    })
-    .execute();
+  await f.make('/v1/automations', {
+    name: 'nightly',
+    prompt: 'Say hello.',
+    environment_id: environmentId,
+    triggers: [{ type: 'custom' }],
+  });
   return { environmentId };
 }
