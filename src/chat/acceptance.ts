@@ -35,7 +35,7 @@ export type Accepted = {
 };
 type Placed = { accepted: Accepted; processing: boolean };
 type Parts = {
-  replicas: Pick<ReplicaService, 'emit' | 'noteActivity'>;
+  replicas: Pick<ReplicaService, 'emitActivity'>;
   hasCredential: CredentialCheck;
   isOfflineModelOn: boolean;
   opening: ChatOpening;
@@ -67,24 +67,27 @@ export function createAcceptance(parts: Parts) {
     requireRoom(waiting, { text, options });
     const isNext = row.state === 'active' && !chat.processing && !chat.isQueueing;
     const isStarted = isNext && (await turns.mayStart(db, row.id));
-    const message = await insertMessage(db, {
-      id: newId(),
-      organization_id: row.organization_id,
-      replica_id: row.id,
-      chat_id: chat.id,
-      position: nextPosition(waiting.last),
-      state: isStarted ? 'running' : 'queued',
-      text,
-      options: JSON.stringify(options),
-      sender: JSON.stringify(sender),
-      created_at: now(),
-    });
-    const kept = { ...message, options };
+    const id = newId();
+    const kept = await insertMessage(
+      db,
+      {
+        id,
+        organization_id: row.organization_id,
+        replica_id: row.id,
+        chat_id: chat.id,
+        position: nextPosition(waiting.last),
+        state: isStarted ? 'running' : 'queued',
+        text,
+        options: JSON.stringify(options),
+        sender: JSON.stringify(sender),
+        created_at: now(),
+      },
+      isStarted ? turns.historyEntry(chat, { id, text, options }) : null,
+    );
     const { accepted, processing } = isStarted
-      ? await start(db, row, chat, kept)
-      : await enqueue(db, row, chat, { messageId: message.id, before: waiting.count });
+      ? await start(db, row, chat, { ...kept, options })
+      : await enqueue(db, row, chat, { messageId: id, before: waiting.count });
     await announce(db, row, { chat: { ...chat, processing }, text, accepted });
-    await replicas.noteActivity(db, row);
     return accepted;
   };
 
@@ -123,7 +126,6 @@ export function createAcceptance(parts: Parts) {
     chat: store.ChatRow,
     message: StartedMessage,
   ): Promise<Placed> {
-    await turns.enterHistory(db, chat, message);
     await turns.sendStarted(db, row, { ...message, provider: chat.provider });
     const accepted = { messageId: message.id, chatId: chat.id, status: 'sent', position: null } as const;
     return { accepted, processing: true };
@@ -159,7 +161,7 @@ export function createAcceptance(parts: Parts) {
     const change = { last_message_text: previewOf(text), last_message_at: at, updated_at: at };
     await store.updateChat(db, chat, change);
     const { messageId, position, status, chatId } = accepted;
-    await replicas.emit(db, row.id, [
+    await replicas.emitActivity(db, row, [
       {
         type: 'chat.turn.accepted',
         payload: { chatId, messageId, queued: status !== 'sent', position },

@@ -2,7 +2,8 @@ import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import type { z } from 'zod';
 import type { CodingAgent, imageContent } from '../contract/message.ts';
 import type { Db } from '../db/database.ts';
-import type { Message } from '../db/schema.ts';
+import { prepared } from '../db/prepared.ts';
+import type { HistoryEntry, Message } from '../db/schema.ts';
 import type { ThinkingLevel } from '../engine/protocol.ts';
 import type { ChatRef } from './store.ts';
 
@@ -43,8 +44,22 @@ const columns = [
   'message.created_at',
 ] as const;
 
-export async function insertMessage(db: Db, row: Insertable<Message>): Promise<MessageRow> {
-  return typed(await db.insertInto('message').values(row).returning(columns).executeTakeFirstOrThrow());
+/** Keeps a message, and with it the entry of the history when it has one already. */
+export async function insertMessage(
+  db: Db,
+  row: Insertable<Message>,
+  entry: Insertable<HistoryEntry> | null,
+): Promise<MessageRow> {
+  if (!entry) {
+    return typed(await db.insertInto('message').values(row).returning(columns).executeTakeFirstOrThrow());
+  }
+  const kept = await db
+    .with('kept', (query) => query.insertInto('message').values(row).returning(columns))
+    .with('entry', (query) => query.insertInto('history_entry').values(entry))
+    .selectFrom('kept')
+    .selectAll()
+    .executeTakeFirstOrThrow();
+  return typed(kept);
 }
 
 /** What waits in a chat, in order, and what runs in it, as of one moment. */
@@ -149,20 +164,23 @@ export async function selectTurnOf(
   db: Db,
   key: { replicaId: string; chatId: string },
 ): Promise<{ provider: CodingAgent; messageId: string | null } | undefined> {
-  const row = await db
+  const [row] = await selectInWork(db, key);
+  return row && { provider: row.provider as CodingAgent, messageId: row.message_id };
+}
+
+const selectInWork = prepared(['replicaId', 'chatId'], (db, { replicaId, chatId }) =>
+  db
     .selectFrom('chat')
     .leftJoin('message', (join) =>
       join
         .onRef('message.replica_id', '=', 'chat.replica_id')
         .onRef('message.chat_id', '=', 'chat.id')
-        .on('message.state', '=', 'running'),
+        .on('message.state', '=', sql.lit('running')),
     )
     .select(['chat.provider', 'message.id as message_id'])
-    .where('chat.replica_id', '=', key.replicaId)
-    .where('chat.id', '=', key.chatId)
-    .executeTakeFirst();
-  return row && { provider: row.provider as CodingAgent, messageId: row.message_id };
-}
+    .where('chat.replica_id', '=', replicaId)
+    .where('chat.id', '=', chatId),
+);
 
 export async function selectOptions(db: Db, id: string): Promise<MessageOptions> {
   const { options } = await db

@@ -18,7 +18,10 @@ export type { TurnReport } from './turns.ts';
 export type ChatService = ReturnType<typeof createChatService>;
 
 type Parts = {
-  replicas: Pick<ReplicaService, 'find' | 'hold' | 'emit' | 'request' | 'noteActivity' | 'noteWorkDone'>;
+  replicas: Pick<
+    ReplicaService,
+    'find' | 'hold' | 'emit' | 'emitActivity' | 'request' | 'noteActivity' | 'noteWorkDone'
+  >;
   hasCredential: CredentialCheck;
   isOfflineModelOn: boolean;
   noticeOf: Parameters<typeof createTurns>[0]['noticeOf'];

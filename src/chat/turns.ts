@@ -33,7 +33,7 @@ export type Outcome = {
 };
 export type EndedTurn = { row: ReplicaRow; messageId: string; outcome: Outcome; summary: TurnSummary };
 type Parts = {
-  replicas: Pick<ReplicaService, 'emit' | 'noteActivity' | 'noteWorkDone'>;
+  replicas: Pick<ReplicaService, 'emit' | 'emitActivity' | 'noteActivity' | 'noteWorkDone'>;
   /** What the end of a turn tells of repositories and pull requests. */
   summarizeTurn(db: Db, key: { replicaId: string; messageId: string }): Promise<TurnSummary>;
   /** Told of the end of every turn in its transaction. */
@@ -72,22 +72,24 @@ export function createTurns(parts: Parts) {
   async function startNext(db: Db, chat: Chat): Promise<messages.StartedMessage | undefined> {
     if (!(await mayStart(db, chat.replica_id))) return undefined;
     const started = await messages.startFirst(db, chat);
-    if (started) await enterHistory(db, chat, started);
+    if (started) await insertEntry(db, historyEntry(chat, started));
     return started;
   }
 
   /** What a message says stands in the history from the moment it leaves the queue. */
-  async function enterHistory(db: Db, chat: Chat, message: messages.StartedMessage): Promise<void> {
-    const { id: messageId, text, options } = message;
-    const entry = userEntry(chat.provider, { messageId, text, images: options.images });
-    await insertEntry(db, {
-      replica_id: message.replica_id,
+  function historyEntry(
+    chat: Chat,
+    { id: messageId, text, options }: Pick<messages.StartedMessage, 'id' | 'text' | 'options'>,
+  ) {
+    const { type, payload } = userEntry(chat.provider, { messageId, text, images: options.images });
+    return {
+      replica_id: chat.replica_id,
       chat_id: chat.id,
       message_id: messageId,
       at: now(),
-      type: entry.type,
-      payload: JSON.stringify(entry.payload),
-    });
+      type,
+      payload: JSON.stringify(payload),
+    };
   }
 
   /** What is to be done for an active replica: messages to send, and turns to interrupt because their chat is gone. */
@@ -134,11 +136,10 @@ export function createTurns(parts: Parts) {
   async function begin(db: Db, row: ReplicaRow, turn: messages.Turn): Promise<void> {
     const at = now();
     await messages.updateMessages(db, [turn.id], { started_at: at, sent_at: turn.sent_at ?? at });
-    await replicas.noteActivity(db, row);
-    if (turn.isChatDeleted) return;
+    if (turn.isChatDeleted) return replicas.noteActivity(db, row);
     const chatId = turn.chat_id;
     const notice = await noticeOf(db, { organizationId: row.organization_id, agent: turn.provider });
-    await replicas.emit(db, row.id, [
+    await replicas.emitActivity(db, row, [
       { type: 'chat.turn.started', payload: { chatId, messageId: turn.id } },
       ...(notice === null
         ? []
@@ -341,7 +342,7 @@ export function createTurns(parts: Parts) {
   return {
     mayStart,
     startNext,
-    enterHistory,
+    historyEntry,
     sendStarted,
     takeDue,
     report,

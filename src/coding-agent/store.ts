@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { Db } from '../db/database.ts';
+import { prepared } from '../db/prepared.ts';
 import type { DB } from '../db/schema.ts';
 
 export type CodingAgentRow = Selectable<DB['coding_agent_setting']>;
@@ -12,17 +13,21 @@ export function selectSettings(db: Db, organizationId: string): Promise<CodingAg
     .execute();
 }
 
-export function selectSetting(
+export async function selectSetting(
   db: Db,
   key: { organizationId: string; agent: string },
 ): Promise<CodingAgentRow | undefined> {
-  return db
+  const [row] = await selectOne(db, key);
+  return row;
+}
+
+const selectOne = prepared(['organizationId', 'agent'], (db, { organizationId, agent }) =>
+  db
     .selectFrom('coding_agent_setting')
     .selectAll()
-    .where('organization_id', '=', key.organizationId)
-    .where('agent', '=', key.agent)
-    .executeTakeFirst();
-}
+    .where('organization_id', '=', organizationId)
+    .where('agent', '=', agent),
+);
 
 /** Inserts the setting, or replaces the one there is. The sealed key is bound to the id, so the id comes along. */
 export function upsertSetting(db: Db, row: Insertable<DB['coding_agent_setting']>): Promise<CodingAgentRow> {

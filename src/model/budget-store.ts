@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Db } from '../db/database.ts';
+import { prepared } from '../db/prepared.ts';
 
 export type BudgetState = {
   replicaMicros: number | null;
@@ -13,7 +14,20 @@ export async function selectBudgets(
   db: Db,
   key: { replicaId: string; monthStart: Date },
 ): Promise<BudgetState | undefined> {
-  const row = await db
+  const { replicaId, monthStart } = key;
+  const [row] = await selectSpent(db, { replicaId, monthStart: monthStart.toISOString() });
+  return (
+    row && {
+      replicaMicros: toNumber(row.model_budget_micros),
+      monthlyMicros: toNumber(row.monthly_micros),
+      spentByReplica: row.spent_by_replica,
+      spentInMonth: row.spent_in_month,
+    }
+  );
+}
+
+const selectSpent = prepared(['replicaId', 'monthStart'], (db, { replicaId, monthStart }) =>
+  db
     .selectFrom('replica')
     .leftJoin('model_budget', 'model_budget.organization_id', 'replica.organization_id')
     .select([
@@ -25,21 +39,12 @@ export async function selectBudgets(
       ),
       sql<number>`case when model_budget.monthly_micros is not null then
         (select coalesce(sum(cost_micros), 0) from model_usage
-          where organization_id = replica.organization_id and at >= ${key.monthStart}) else 0 end::float8`.as(
+          where organization_id = replica.organization_id and at >= ${monthStart}::timestamptz) else 0 end::float8`.as(
         'spent_in_month',
       ),
     ])
-    .where('replica.id', '=', key.replicaId)
-    .executeTakeFirst();
-  return (
-    row && {
-      replicaMicros: toNumber(row.model_budget_micros),
-      monthlyMicros: toNumber(row.monthly_micros),
-      spentByReplica: row.spent_by_replica,
-      spentInMonth: row.spent_in_month,
-    }
-  );
-}
+    .where('replica.id', '=', replicaId),
+);
 
 export async function selectMonthly(db: Db, organizationId: string): Promise<number | null> {
   const row = await db

@@ -284,17 +284,35 @@ export function createReplicaService(parts: Parts) {
 
   /** Numbers events and writes them; readers of the stream learn of them after the commit. */
   async function emit(db: Db, replicaId: string, events: readonly ReplicaEvent[]): Promise<void> {
-    if (events.length === 0) return;
-    await store.appendEvents(db, { replicaId, at: now(), events });
+    if (events.length > 0) await append(db, { replicaId, events });
+  }
+
+  async function append(
+    db: Db,
+    appended: Pick<Parameters<typeof store.appendEvents>[1], 'replicaId' | 'activity'> & {
+      events: readonly ReplicaEvent[];
+    },
+  ): Promise<void> {
+    const { replicaId } = appended;
+    await store.appendEvents(db, { ...appended, at: now() });
     afterCommit(db, () => signals.touch(replicaTopic(replicaId)));
   }
 
   /** Somebody used the replica: its time to sleep or to go is counted from now. */
   async function noteActivity(db: Db, row: store.ReplicaRow): Promise<void> {
+    await store.updateReplica(db, row, activityOf(row));
+  }
+
+  /** Events of a replica that is held, which show that somebody uses it. */
+  async function emitActivity(db: Db, row: store.ReplicaRow, events: readonly ReplicaEvent[]): Promise<void> {
+    await append(db, { replicaId: row.id, events, activity: activityOf(row) });
+  }
+
+  function activityOf(row: store.ReplicaRow): store.Activity {
     const at = now();
     const active = { ...row, last_activity_at: at };
     const due = row.state === 'active' ? dueTimes('active', active, at, policyTimes) : {};
-    await store.updateReplica(db, row, { last_activity_at: at, ...due });
+    return { last_activity_at: at, ...due };
   }
 
   /** No turn runs and no queue holds anything. */
@@ -325,6 +343,7 @@ export function createReplicaService(parts: Parts) {
     rehome,
     owe,
     emit,
+    emitActivity,
     noteActivity,
     noteWorkDone,
     noteProgress,

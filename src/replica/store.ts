@@ -12,6 +12,9 @@ export type ReplicaRepositoryRow = Omit<
   pr_urls: string[];
 };
 export type ReplicaStepRow = Selectable<ReplicaStep>;
+/** When a replica was used last, and what becomes of it when. */
+export type Activity = Pick<ReplicaRow, 'last_activity_at'> &
+  Partial<Pick<ReplicaRow, 'sleep_due_at' | 'delete_due_at'>>;
 type Key = { organizationId: string; id: string };
 
 export async function insertReplica(db: Db, row: Insertable<Replica>): Promise<ReplicaRow> {
@@ -99,17 +102,28 @@ export async function selectReplicas(
   return { rows: rows.map(typed), total: counted.total };
 }
 
-/** Takes the next numbers of a replica's events and writes them; nothing when the replica is gone. */
+/**
+ * Takes the next numbers of a replica's events and writes them, and with them that it was used; nothing when the replica
+ * is gone.
+ */
 export async function appendEvents(
   db: Db,
-  appended: { replicaId: string; at: Date; events: readonly { type: string; payload: object }[] },
+  appended: {
+    replicaId: string;
+    at: Date;
+    events: readonly { type: string; payload: object }[];
+    activity?: Activity;
+  },
 ): Promise<void> {
-  const { replicaId, at, events } = appended;
+  const { replicaId, at, events, activity = {} } = appended;
+  const times = Object.entries(activity).map(([column, time]) => sql`, ${sql.ref(column)} = ${time}`);
   const types = events.map(({ type }) => type);
   const payloads = events.map(({ payload }) => JSON.stringify(payload));
   await sql`
     with counted as (
-      update replica set event_seq = event_seq + ${events.length} where id = ${replicaId} returning id, event_seq
+      update replica set event_seq = event_seq + ${events.length}${sql.join(times, sql``)}
+       where id = ${replicaId}
+      returning id, event_seq
     )
     insert into replica_event (replica_id, seq, at, type, payload)
     select counted.id, counted.event_seq - ${events.length} + said.position, ${at}::timestamptz, said.type, said.payload

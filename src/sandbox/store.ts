@@ -1,5 +1,6 @@
-import type { Insertable, Selectable } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Db } from '../db/database.ts';
+import { prepared } from '../db/prepared.ts';
 import type { Sandbox } from '../db/schema.ts';
 
 export type SandboxRow = Selectable<Sandbox>;
@@ -16,14 +17,18 @@ export function lockSandbox(db: Db, id: string): Promise<SandboxRow | undefined>
   return db.selectFrom('sandbox').selectAll().where('id', '=', id).forUpdate().executeTakeFirst();
 }
 
-export function selectSandboxBySecret(db: Db, hash: Buffer): Promise<SandboxRow | undefined> {
-  return db
+export async function selectSandboxBySecret(db: Db, hash: Buffer): Promise<SandboxRow | undefined> {
+  const [row] = await selectBySecret(db, { hash });
+  return row;
+}
+
+const selectBySecret = prepared(['hash'], (db, { hash }) =>
+  db
     .selectFrom('sandbox')
     .selectAll()
-    .where('secret_hash', '=', hash)
     .where('removing_at', 'is', null)
-    .executeTakeFirst();
-}
+    .where('secret_hash', '=', sql<Buffer>`${hash}`),
+);
 
 export function selectSandboxesOfHost(db: Db, hostId: string): Promise<SandboxRow[]> {
   return db.selectFrom('sandbox').selectAll().where('host_id', '=', hostId).execute();
