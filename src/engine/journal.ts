@@ -1,6 +1,6 @@
-import { constants, lstatSync } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { closeSync, constants, fsync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { listFolder } from './list-folder.ts';
 import { makeOwnFolder } from './make-own-folder.ts';
 import type { EngineEvent } from './protocol.ts';
@@ -40,7 +40,7 @@ export function openJournal(folder: string, { keep }: { keep: number }): Journal
       .map((entry) => [entry.id, entry]),
   );
 
-  async function trim(): Promise<void> {
+  function trim(): void {
     if (known.size <= keep + spare) return;
     const oldest = listFiles(folder)
       .filter((name) => name.endsWith('.done'))
@@ -48,7 +48,7 @@ export function openJournal(folder: string, { keep }: { keep: number }): Journal
       .sort((a, b) => a.at - b.at)
       .slice(0, known.size - keep);
     for (const { name } of oldest) {
-      await rm(join(folder, name), { force: true });
+      rmSync(join(folder, name), { force: true });
       known.delete(idOf(name) ?? '');
     }
   }
@@ -57,23 +57,28 @@ export function openJournal(folder: string, { keep }: { keep: number }): Journal
     has: (id) => known.has(id),
     async write(entry) {
       const temporary = join(folder, `${entry.id}.tmp`);
+      const place = join(folder, `${entry.id}.json`);
       makeOwnFolder(folder);
-      await using draft = await writeNew(temporary, JSON.stringify(entry));
-      const isReplaced = known.has(entry.id);
-      // Only what is on the disk takes the place of another entry. The first one goes there together with its name,
-      // which is half the time: a power cut may leave it empty, and then nobody has begun anything yet.
-      if (isReplaced) await draft.sync();
-      await rename(temporary, join(folder, `${entry.id}.json`));
-      if (!isReplaced) await draft.sync();
+      using draft = writeNew(temporary, JSON.stringify(entry));
+      if (known.has(entry.id)) {
+        // Only what is on the disk takes the place of another entry.
+        await sync(draft.descriptor);
+        renameSync(temporary, place);
+      } else {
+        // The first one goes there together with its name, which is half the time: a power cut may leave it empty, and
+        // then nobody has begun anything yet.
+        renameSync(temporary, place);
+        await sync(draft.descriptor);
+      }
       await syncFolder(folder);
       known.add(entry.id);
       entries.set(entry.id, entry);
     },
     async finish(id) {
-      await rename(join(folder, `${id}.json`), join(folder, `${id}.done`));
+      renameSync(join(folder, `${id}.json`), join(folder, `${id}.done`));
       await syncFolder(folder);
       entries.delete(id);
-      await trim();
+      trim();
     },
     unfinished: () => [...entries.values()],
   };
@@ -137,24 +142,29 @@ function isId(value: unknown): value is string {
 }
 
 /** As a new file, so that nothing that somebody has put there is opened. */
-async function writeNew(file: string, text: string): Promise<FileHandle> {
-  await rm(file, { recursive: true, force: true });
-  const handle = await open(file, 'wx', 0o600);
+function writeNew(file: string, text: string): OpenFile {
+  rmSync(file, { recursive: true, force: true });
+  const draft = openFile(file, 'wx');
   try {
-    await handle.writeFile(text);
-    return handle;
+    writeFileSync(draft.descriptor, text);
+    return draft;
   } catch (error) {
-    await handle.close();
+    draft[Symbol.dispose]();
     throw error;
   }
 }
 
 /** A renamed file is where it belongs after a power cut only when its folder was synced too. */
 async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  using opened = openFile(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  await sync(opened.descriptor);
+}
+
+type OpenFile = Disposable & { descriptor: number };
+/** Only this is left to another thread: everything else is usually done before one could be asked. */
+const sync = promisify(fsync);
+
+function openFile(file: string, flags: string | number): OpenFile {
+  const descriptor = openSync(file, flags, 0o600);
+  return { descriptor, [Symbol.dispose]: () => closeSync(descriptor) };
 }

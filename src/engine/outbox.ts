@@ -13,7 +13,7 @@ import { createSyncLater } from './sync-later.ts';
 /** What its number adds to an event. */
 const NUMBER_BYTES = 32;
 const SYNC_AFTER_MS = 200;
-const PATIENCE_MS = 50;
+const PATIENCE_MS = 150;
 /** Reports that may wait for the gateway's first word before those that can be done without are dropped. */
 const MAX_WAITING = 1_000;
 /** More folders of events than sandboxes that a disk was ever a snapshot of. */
@@ -76,13 +76,13 @@ export function createOutbox(options: {
       tellDropped();
       outbox.append(eventLine(at, report));
       if (patient.has(report.type)) wakeSoon();
-      else wake();
+      else wakeNow();
       if (report.type !== 'turn.delta') syncing.note(outbox);
     },
 
     async flush(abort) {
       const outbox = await orAbort(opened, abort);
-      wake();
+      wakeNow();
       const target = outbox ? outbox.next - 1 : 0;
       while (outbox && outbox.acked < Math.min(target, outbox.next - 1)) {
         if (signal.aborted) throw new Error('the engine is ending');
@@ -118,12 +118,14 @@ export function createOutbox(options: {
     });
   }
 
-  /** Only what is there when the time is over counts: a wake that finds nothing does nothing. */
+  function wakeNow(): void {
+    if (wakeTimer) clearTimeout(wakeTimer);
+    wakeTimer = null;
+    wake();
+  }
+
   function wakeSoon(): void {
-    wakeTimer ??= setTimeout(() => {
-      wakeTimer = null;
-      wake();
-    }, PATIENCE_MS);
+    wakeTimer ??= setTimeout(wakeNow, PATIENCE_MS);
   }
 
   function release(): void {

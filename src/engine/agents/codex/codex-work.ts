@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { orAbort } from '../../or-abort.ts';
 import type { TurnRequest } from '../../protocol.ts';
 import { AgentFailure, type AgentTurn, agentDied, type JsonObject } from '../agent.ts';
@@ -31,15 +32,20 @@ export function createCodexWork(options: {
   const threadId = thread.id;
   let current: CodexTurn | null = null;
   let running = Promise.resolve();
+  /** The settings that codex has kept, as far as that is certain. Told of them again, it would take its time. */
+  let kept: JsonObject | null = null;
 
   async function work(turn: AgentTurn): Promise<void> {
     turn.signal.throwIfAborted();
     const followed = followCodex(turn, { threadId, rollout });
     current = followed;
+    const settings = codexSettings(turn.request, thread.usualModel);
+    const changed = isDeepStrictEqual(settings, kept) ? null : settings;
+    kept = null;
     let ended: JsonObject | null = null;
     let isRefused = false;
     try {
-      await begin(turn).catch((error: unknown) => {
+      await begin(turn, changed).catch((error: unknown) => {
         isRefused = error instanceof AgentFailure && error.kind === 'agent_failed';
         throw error;
       });
@@ -48,6 +54,7 @@ export function createCodexWork(options: {
       if (followed.hasGoal()) await rpc.ask('thread/goal/clear', { threadId });
       const failure = codexFailure(ended);
       if (failure) throw failure;
+      kept = settings;
     } finally {
       // Codex must not go on with what nobody follows any more. What it has refused it has not begun.
       if (ended === null && !isRefused) {
@@ -58,8 +65,7 @@ export function createCodexWork(options: {
     }
   }
 
-  async function begin({ request, delta }: AgentTurn): Promise<void> {
-    const settings = codexSettings(request, thread.usualModel);
+  async function begin({ request, delta }: AgentTurn, settings: JsonObject | null): Promise<void> {
     if (request.goalMode && request.planMode) await delta({ type: 'notice', text: onlyPlanned });
     if (!request.goalMode || request.planMode) {
       const input = codexInput(request, thread.commands);
@@ -67,7 +73,7 @@ export function createCodexWork(options: {
       return;
     }
     const { objective, items } = codexGoal(request);
-    await rpc.ask('thread/settings/update', { threadId, ...settings });
+    if (settings) await rpc.ask('thread/settings/update', { threadId, ...settings });
     if (items.length > 0) await rpc.ask('thread/inject_items', { threadId, items });
     await rpc.ask('thread/goal/set', { threadId, objective, status: 'active', origin: 'user' });
   }

@@ -1,45 +1,44 @@
 import type { JsonObject } from '../agent.ts';
 import type { OpencodeClient } from './opencode-client.ts';
 
-type Ear = {
-  /** Whether it still hears anything. */
+type Stream = {
+  /** Whether anything can still be heard. */
   isOpen(): boolean;
-  /** What is heard from now on, after an event that says that listening has begun. */
+  /** What is heard from now on, after an event that says that listening has begun. One at a time may hear. */
   hear(signal: AbortSignal): AsyncGenerator<JsonObject>;
   close(): void;
 };
 
-export type OpencodeEars = ReturnType<typeof createOpencodeEars>;
+export type OpencodeEar = ReturnType<typeof createOpencodeEar>;
 
 /**
- * Listens for the next message before it comes: opening the stream of events takes opencode about as long as everything
- * the service does on the way to it. What is heard before the message is of no concern to it and is dropped.
+ * Listens to opencode between messages as well: opening a stream of events takes it about as long as everything the
+ * service does on the way to it, and every stream that was ever opened makes its next messages slower. What is heard
+ * between messages is of no concern to them and is dropped.
  */
-export function createOpencodeEars(client: Pick<OpencodeClient, 'events'>) {
-  let spare: Ear | null = null;
+export function createOpencodeEar(client: Pick<OpencodeClient, 'events'>) {
+  let stream: Stream | null = null;
+
+  function present(): Stream {
+    if (!stream?.isOpen()) stream = openStream(client);
+    return stream;
+  }
 
   return {
-    /** Called when a message is done with. */
-    prepare(): void {
-      spare?.close();
-      spare = openEar(client);
-    },
-    events(signal: AbortSignal): AsyncGenerator<JsonObject> {
-      const ear = spare?.isOpen() ? spare : openEar(client);
-      spare = null;
-      return ear.hear(signal);
-    },
+    open: () => void present(),
+    events: (signal: AbortSignal) => present().hear(signal),
+    /** The next who wants to hear something gets another stream, without what is still to come in this one. */
     close(): void {
-      spare?.close();
-      spare = null;
+      stream?.close();
+      stream = null;
     },
   };
 }
 
-function openEar(client: Pick<OpencodeClient, 'events'>): Ear {
+function openStream(client: Pick<OpencodeClient, 'events'>): Stream {
   const ending = new AbortController();
-  let heard: JsonObject[] | null = null;
   let first: JsonObject | null = null;
+  let heard: JsonObject[] | null = null;
   let end: { failure: unknown } | null = null;
   let news = Promise.withResolvers<void>();
 
@@ -64,22 +63,23 @@ function openEar(client: Pick<OpencodeClient, 'events'>): Ear {
     isOpen: () => end === null,
     close: () => ending.abort(),
     async *hear(signal) {
-      heard = first === null ? [] : [first];
-      const onAbort = () => ending.abort();
-      if (signal.aborted) onAbort();
+      const own: JsonObject[] = first === null ? [] : [first];
+      heard = own;
+      const onAbort = () => news.resolve();
       signal.addEventListener('abort', onAbort, { once: true });
       try {
-        for (;;) {
-          yield* heard.splice(0);
-          if (heard.length > 0) continue;
-          if (end) break;
-          await news.promise;
-          news = Promise.withResolvers();
+        while (!signal.aborted) {
+          const event = own.shift();
+          if (event) yield event;
+          else if (end === null) {
+            await news.promise;
+            news = Promise.withResolvers();
+          } else if (end.failure === null) return;
+          else throw end.failure;
         }
-        if (end.failure !== null) throw end.failure;
       } finally {
         signal.removeEventListener('abort', onAbort);
-        ending.abort();
+        if (heard === own) heard = null;
       }
     },
   };

@@ -4,7 +4,7 @@ import type { SlashCommand } from '../../protocol.ts';
 import { AgentFailure, type AgentTurn, agentDied, type JsonObject } from '../agent.ts';
 import { objectAt, objectsAt, textAt } from '../json-fields.ts';
 import { type OpencodeClient, OpencodeRefusal } from './opencode-client.ts';
-import type { OpencodeEars } from './opencode-ear.ts';
+import type { OpencodeEar } from './opencode-ear.ts';
 import { opencodeFailure, retryFailure } from './opencode-failure.ts';
 import { followOpencode, type OpencodeFollower } from './opencode-follow.ts';
 import { chooseModel, type OpencodeModels } from './opencode-model.ts';
@@ -15,7 +15,7 @@ import type { OpencodeServer } from './opencode-server.ts';
 export type OpencodeConversation = {
   id: string;
   client: OpencodeClient;
-  ears: OpencodeEars;
+  ear: OpencodeEar;
   server: Pick<OpencodeServer, 'ended' | 'close'>;
   models: OpencodeModels;
   commands: readonly SlashCommand[];
@@ -25,7 +25,7 @@ export type OpencodeConversation = {
 /** Lets opencode work on one message. The request that brings it the message is answered when it is done with it. */
 export async function workWithOpencode(turn: AgentTurn, conversation: OpencodeConversation): Promise<void> {
   const { request, signal } = turn;
-  const { id, client, models, commands } = conversation;
+  const { id, client, ear, models, commands } = conversation;
   const choice = chooseModel(request, models);
   if (choice === null) throw new AgentFailure('OpenCode was started without a word of this model.');
   if (choice.lacksFast) await turn.delta({ type: 'notice', text: `${choice.model} has no fast mode.` });
@@ -42,6 +42,7 @@ export async function workWithOpencode(turn: AgentTurn, conversation: OpencodeCo
     },
     onAsked: (kind, requestId) => answerForNobody(client, kind, requestId),
   });
+  let isWellEnded = false;
   const listening = listen(conversation, { follower, onSilence: (failure) => givingUp.abort(failure) });
   try {
     await orAbort(listening.begun, AbortSignal.any([signal, AbortSignal.timeout(BEGIN_MS)]));
@@ -49,7 +50,10 @@ export async function workWithOpencode(turn: AgentTurn, conversation: OpencodeCo
     const answered = client.ask({ method: 'POST', path: `/session/${id}${path}`, body, limitMs: null });
     const stop = AbortSignal.any([signal, givingUp.signal]);
     const { message, failure } = await answerOrStop(answered, stop, conversation);
-    await Promise.race([follower.idle, delay(LAST_WORDS_MS, undefined, { ref: false })]);
+    const hasSaidAll = await Promise.race([
+      follower.idle.then(() => true),
+      delay(LAST_WORDS_MS, false, { ref: false }),
+    ]);
     const unheard = await listening.end();
     if (request.planMode && failure === null && !stop.aborted) await follower.showPlan(textOf(message));
     await follower.finish(message);
@@ -57,9 +61,11 @@ export async function workWithOpencode(turn: AgentTurn, conversation: OpencodeCo
     givingUp.signal.throwIfAborted();
     if (failure !== null) throw failure instanceof OpencodeRefusal ? explain(failure, follower) : failure;
     if (unheard !== null) throw unheard;
-    conversation.ears.prepare();
+    isWellEnded = hasSaidAll;
   } finally {
     await listening.end();
+    // Of a turn that was broken off, or has not said its last word, there may be more to hear. It is not for the next one.
+    if (!isWellEnded) ear.close();
   }
 }
 
@@ -76,7 +82,7 @@ const fellSilent = 'OpenCode does not say any more what it does, and was stopped
  * once: without them nobody notices that opencode waits for an answer or for its model.
  */
 function listen(
-  { ears, server }: OpencodeConversation,
+  { ear, server }: OpencodeConversation,
   { follower, onSilence }: { follower: OpencodeFollower; onSilence(failure: AgentFailure): void },
 ) {
   const ending = new AbortController();
@@ -90,7 +96,7 @@ function listen(
   begun.catch(() => {});
 
   async function hearAll(): Promise<void> {
-    for await (const event of ears.events(ending.signal)) {
+    for await (const event of ear.events(ending.signal)) {
       resolve();
       await follower.hear(event);
     }

@@ -5,7 +5,7 @@ import { objectAt, textAt } from '../json-fields.ts';
 import { createOpencodeClient, type OpencodeClient, OpencodeRefusal } from './opencode-client.ts';
 import { readOpencodeCommands } from './opencode-commands.ts';
 import { opencodeConfig } from './opencode-config.ts';
-import { createOpencodeEars } from './opencode-ear.ts';
+import { createOpencodeEar } from './opencode-ear.ts';
 import {
   opencodeDatabase,
   removeOpencodeDatabase,
@@ -55,9 +55,9 @@ export function createOpencodeAgent({
         ]);
         const models = readModels(objectAt({ providers }, 'providers'));
         const commands = readOpencodeCommands(listed);
-        const ears = createOpencodeEars(client);
-        ears.prepare();
-        const conversation = { id, client, ears, server, models, commands, retryLimits };
+        const ear = createOpencodeEar(client);
+        ear.open();
+        const conversation = { id, client, ear, server, models, commands, retryLimits };
         return {
           id,
           fits: (request) => chooseModel(request, models) !== null,
@@ -66,7 +66,7 @@ export function createOpencodeAgent({
           pid: server.pid,
           ended: server.ended,
           async close() {
-            ears.close();
+            ear.close();
             await server.close();
           },
         };
