@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { processesOfChat } from '../test/world/live.ts';
 import { type BenchedAgent, startByHand } from './agent-by-hand.ts';
 import type { LiveService } from './live-service.ts';
@@ -24,8 +25,9 @@ const SHARES = [0.5, 0.95];
 const WITHIN_MS = 120_000;
 /** An agent's first messages take longer, in the service as by hand. */
 const WARM_UP = 2;
+const REST_MS = 500;
 const BY_HAND =
-  'By hand means the same program, started in the same way on this machine, told by us and speaking to the model itself;\nits messages and those through the service take turns.';
+  'By hand means the same program, started in the same way on this machine, told by us and speaking to the model itself;\nits messages and those through the service take turns, each after the same rest.';
 
 const isText = ({ event, data }: Frame) => event === 'chat.turn.delta' && data.includes('"type":"text"');
 const isOver = ({ event }: Frame) => event === 'chat.turn.completed';
@@ -65,11 +67,18 @@ export async function measureAgent(agent: BenchedAgent, bench: AgentBench): Prom
     return promptAt - began;
   }
 
+  /** Programs go on for a while after they have said that they are done, and would take that from whoever comes next. */
+  async function rest(): Promise<void> {
+    await live.untilQuiet();
+    await delay(REST_MS, undefined, { signal });
+  }
+
   const through: Timed[] = [];
   const direct: number[] = [];
   for (let round = 0; round < WARM_UP + scale.messages; round++) {
+    await rest();
     through.push(await timeMessage());
-    await live.untilQuiet();
+    await rest();
     direct.push(await timeByHand());
   }
   const memoryMiB = processesOfChat(chatId).reduce((total, pid) => total + pssMiB(pid), 0);
