@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createGit, type GitOptions } from '../../src/git/git.ts';
 import { type GitHost, startGitHost } from '../world/git-host.ts';
+import { shorten } from './shorten.ts';
 
 let host: GitHost;
 let cacheDir: string;
@@ -128,7 +129,7 @@ describe('tree', () => {
   });
 
   test.each([
-    ['emptied', (pack: string) => truncate(pack, 0)],
+    ['emptied', (pack: string) => shorten(pack, 0)],
     ['lost', (pack: string) => rm(pack)],
   ])('fetches again when the packs in the cache are %s', async (_, damage) => {
     const name = newName();

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import { GitError } from '../../src/git/failure.ts';
 import { createMirrors, type MirrorOptions, type Mirrors } from '../../src/git/mirror.ts';
 import type { GitRemote } from '../../src/git/remote.ts';
 import { type GitHost, startGitHost } from '../world/git-host.ts';
+import { shorten } from './shorten.ts';
 
 const login = { username: 'robot', password: 'correct-horse-battery-staple' };
 const credential = { username: login.username, secret: login.password };
@@ -241,7 +242,7 @@ describe('when something fails', () => {
     const mirrors = open();
     const { folder } = await ensure(mirrors);
     for (const file of await readdir(join(folder, 'objects/pack'))) {
-      await truncate(join(folder, 'objects/pack', file), 10);
+      await shorten(join(folder, 'objects/pack', file), 10);
     }
     const commit = await host.commit(name, { b: '2' });
     clock += 3_000;

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canIsolate, createLiveReplica, processesOf, startLiveWorld } from '../world/live.ts';
+import { loseDisk, sandboxFolder } from '../world/lost-disk.ts';
 import { type Organization, until, type World } from '../world/world.ts';
 
 describe.skipIf(!canIsolate)('what is left behind', () => {
@@ -14,8 +15,7 @@ describe.skipIf(!canIsolate)('what is left behind', () => {
   });
   afterAll(() => world?.close());
 
-  const folderOf = (sandboxId: string) =>
-    path.join(world.folder, 'runtime', 'namespace', 'sandboxes', sandboxId);
+  const folderOf = (sandboxId: string) => sandboxFolder(world.folder, sandboxId);
 
   async function liveReplica() {
     const made = await org.call('POST', '/v1/environments', { name: `e${performance.now()}` });
@@ -42,7 +42,7 @@ describe.skipIf(!canIsolate)('what is left behind', () => {
   it('is rebuilt when it is a row without a sandbox', async () => {
     const { replica, sandboxId } = await liveReplica();
     await replica.kill();
-    rmSync(folderOf(sandboxId), { recursive: true, force: true });
+    await loseDisk(world.folder, sandboxId);
 
     await until(async () => (await replica.rowOf()).state === 'active' && (await isAnother()), {
       timeoutMs: 60_000,

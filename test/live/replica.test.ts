@@ -1,8 +1,7 @@
-import { rmSync } from 'node:fs';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GitHost, startGitHost } from '../world/git-host.ts';
 import { bindRepository, canIsolate, createLiveReplica, startLiveWorld } from '../world/live.ts';
+import { loseDisk } from '../world/lost-disk.ts';
 import { type Organization, until, type World } from '../world/world.ts';
 
 describe.skipIf(!canIsolate)('a replica in a real sandbox', () => {
@@ -113,10 +112,7 @@ describe.skipIf(!canIsolate)('a replica in a real sandbox', () => {
     await org.call('POST', `/v1/workspaces/${replica.id}/sleep`);
     await replica.reach('sleeping');
     const lost = (await replica.rowOf()).sandbox_id ?? '';
-    rmSync(path.join(world.folder, 'runtime', 'namespace', 'sandboxes', lost), {
-      recursive: true,
-      force: true,
-    });
+    await loseDisk(world.folder, lost);
     await org.call('POST', `/v1/replica/${replica.id}/wake`);
     await replica.reach('active');
     expect((await replica.rowOf()).sandbox_id).not.toBe(lost);

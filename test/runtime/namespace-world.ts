@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -118,9 +118,7 @@ export async function findRemains(root: string): Promise<string[]> {
         path.join('/sys/fs/cgroup', groupName),
       ])
       .filter((group) => list(group).some((name) => name.startsWith('sandbox-'))),
-    ...execFileSync('losetup', ['--all'], { encoding: 'utf8' })
-      .split('\n')
-      .filter((line) => line.includes(root)),
+    ...list('/sys/block').filter((name) => read(`/sys/block/${name}/loop/backing_file`).includes(root)),
     ...list('/proc')
       .filter((name) => /^\d+$/.test(name) && identify(Number(name)) !== undefined)
       .filter((name) => read(`/proc/${name}/cgroup`).includes(groupName)),
